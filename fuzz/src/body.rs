@@ -1,6 +1,6 @@
 //! Request bodies: an unfolded body is encoded byte for byte, a folded one is still valid and loses nothing.
 
-use fanfold_core::{EntryId, Extent, Item, Refusal, Session, Tokens, View, recount};
+use fanfold_core::{EntryId, Extent, Item, Session, Tokens, View, ViewError, recount};
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::valid;
 use fanfold_wire::{Change, Conversation, Format, detect};
@@ -66,7 +66,7 @@ fn append_all(
                 session.append(entry);
             }
             Change::Answer(call, outcome) => {
-                assert!(session.answer(call, outcome), "unknown call");
+                assert!(session.set_result(call, outcome), "unknown call");
             }
         }
         if view_each_step == ViewEachStep::Yes {
@@ -78,8 +78,8 @@ fn append_all(
 fn view_of(session: &mut Session<'_>) -> Option<View> {
     match session.view() {
         Ok(view) => Some(view.clone()),
-        Err(Refusal::Overflow(_)) => None,
-        Err(Refusal::Fault(fault)) => panic!("broken invariant: {fault}"),
+        Err(ViewError::Overflow(_)) => None,
+        Err(ViewError::Fault(fault)) => panic!("broken invariant: {fault}"),
     }
 }
 

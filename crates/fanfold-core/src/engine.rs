@@ -1,7 +1,7 @@
-//! The contract between a host and an engine, by which a third party can replace ours.
+//! The interface between a host and an engine, so that a third party can replace ours.
 //!
 //! A host appends entries, reports what happened, and requests views. `Session` is our engine;
-//! `fanfold-engine/examples/other_engine/` is another one, selected by the same setting. Both pass
+//! `fanfold-engine/examples/other_engine/` contains another one, selected by the same setting. Both pass
 //! `fanfold_testkit::engines::check`.
 //!
 //! ```text
@@ -24,17 +24,17 @@ use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::model::usage::ProviderUsage;
 use crate::model::view::View;
-use crate::output::feedback::{Asked, Feedback};
-use crate::output::recall::{Extent, RecallError, recall, recall_within};
-use crate::session::{Refusal, Session};
+use crate::output::feedback::{Feedback, FoldReport};
+use crate::output::recall::{Extent, RecallError, recall, recall_in_context};
+use crate::session::{Session, ViewError};
 use crate::summary::{SummaryJob, SummaryOptions};
 
-/// Whether a fold is due, and why.
+/// Advice on whether to fold now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldAdvice {
-    /// Whether it is due.
+    /// True if a fold is due.
     pub is_due: bool,
-    /// The reason, for a person.
+    /// The reason, for the user.
     pub reason: String,
 }
 
@@ -43,7 +43,7 @@ pub struct FoldAdvice {
 pub struct FoldRequest {
     /// The size of the next request, if the host knows it better than the engine.
     pub tokens: Option<Tokens>,
-    /// A topic that is kept in more detail.
+    /// A topic to keep in more detail.
     pub focus: Option<String>,
     /// Fold even if no fold is due.
     pub force: bool,
@@ -53,7 +53,7 @@ pub struct FoldRequest {
 ///
 /// Only `Reset` discards entries. Some hosts report an end at each fold and continue afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionChange {
+pub enum SessionTransition {
     /// The session with this id begins or continues.
     Start(String),
     /// The session with this id may be over; its state should be saved.
@@ -69,15 +69,15 @@ pub enum SessionChange {
 pub struct ToolOffer {
     /// The name of the tool.
     pub name: &'static str,
-    /// What it does, for the model.
+    /// The description for the model.
     pub description: &'static str,
-    /// Its parameters, as a JSON Schema.
+    /// The parameters as a JSON Schema.
     pub parameters: &'static str,
 }
 
 /// The sizes and limits of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct EngineStatus {
     /// The size of the view.
     pub tokens: Tokens,
     /// The size of the whole transcript.
@@ -86,23 +86,23 @@ pub struct Status {
     pub window: Tokens,
     /// The part of the window that a request may use.
     pub room: Tokens,
-    /// The view size above which the engine folds; none if it never does.
+    /// The view size above which the engine folds; `None` if it never does.
     pub threshold: Option<Tokens>,
     /// How full the room is.
     pub pressure: Pressure,
-    /// The number of folds so far.
+    /// The number of folds.
     pub n_folds: usize,
     /// The provider's last report.
     pub usage: Option<ProviderUsage>,
 }
 
-/// Everything that an engine is made from.
+/// The parameters of a new engine.
 pub struct EngineSetup {
-    /// What may be folded; an engine with rules of its own ignores it.
+    /// The policy. An engine with rules of its own ignores it.
     pub policy: Policy,
     /// The window and the reserve.
     pub budget: Budget,
-    /// The model's prices, if they are known and should decide when to fold.
+    /// The model's prices, if known and used to decide when to fold.
     pub prices: Option<Prices>,
     /// The token counter.
     pub counter: &'static dyn Count,
@@ -110,12 +110,12 @@ pub struct EngineSetup {
     pub parallel: &'static dyn ParallelMap,
 }
 
-/// An engine that the setting `engine` selects by its name.
+/// An engine that can be selected by name with the setting `engine`.
 #[derive(Clone, Copy)]
 pub struct EngineFactory {
     /// The name in settings.
     pub name: &'static str,
-    /// Makes an engine without entries.
+    /// Creates an engine without entries.
     pub start: fn(EngineSetup) -> Box<dyn Engine>,
 }
 
@@ -169,7 +169,7 @@ fn start_fanfold(setup: EngineSetup) -> Box<dyn Engine> {
 ///
 /// Methods with a default body are optional.
 pub trait Engine: Send {
-    /// The name by which settings select it.
+    /// The name in settings.
     fn name(&self) -> &str;
 
     /// Appends an entry.
@@ -193,29 +193,29 @@ pub trait Engine: Send {
     /// Changes the window and the reserve, effective at once. The provider's cache is assumed to be empty.
     fn set_budget(&mut self, budget: Budget);
 
-    /// The view to send, folded first if a fold is due; or why there is none.
-    fn view(&mut self) -> Result<&View, Refusal>;
+    /// Folds if a fold is due, and returns the view to send.
+    fn view(&mut self) -> Result<&View, ViewError>;
 
-    /// The view, with the agent's working context at its end if the policy has it and it fits.
-    fn view_with_context(&mut self) -> Result<View, Refusal> {
+    /// Returns the view with the agent's working context appended, if the policy enables that and it fits.
+    fn view_with_context(&mut self) -> Result<View, ViewError> {
         self.view().cloned()
     }
 
-    /// Whether a fold is due, by the engine's own count or by the given size of the next request.
+    /// Advises whether to fold, given the size of the next request if the host knows it.
     fn should_fold(&self, tokens: Option<Tokens>) -> FoldAdvice;
 
-    /// Folds if a fold is due or forced. Returns the outcome for a person.
-    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, Refusal>;
+    /// Folds if a fold is due or forced. Returns feedback for the user.
+    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, ViewError>;
 
     /// The current sizes and limits.
-    fn status(&self) -> Status;
+    fn status(&self) -> EngineStatus;
 
     /// Checks before a request whether there is a view to send.
-    fn preflight(&mut self) -> Result<(), Refusal> {
+    fn preflight(&mut self) -> Result<(), ViewError> {
         self.view().map(|_| ())
     }
 
-    /// Whether a fold would save anything.
+    /// Returns whether a fold would save anything.
     fn has_something_to_fold(&self) -> bool {
         true
     }
@@ -224,12 +224,12 @@ pub trait Engine: Send {
     fn report_usage(&mut self, _usage: ProviderUsage) {}
 
     /// Reports the beginning, end or change of a session.
-    fn change_session(&mut self, change: &SessionChange);
+    fn change_session(&mut self, change: &SessionTransition);
 
     /// Applies a pin, a focus, a refusal, a summary and the like. Unsupported events are ignored.
     fn apply(&mut self, _event: Event) {}
 
-    /// Removes and returns the notices for people.
+    /// Removes and returns the notices for the user.
     fn take_notices(&mut self) -> Vec<Notice> {
         Vec::new()
     }
@@ -237,7 +237,7 @@ pub trait Engine: Send {
     /// The folds and their receipts. An engine that keeps no ledger returns an empty one.
     fn ledger(&self) -> &Ledger;
 
-    /// The fanfold policy in use; none for an engine with rules of its own.
+    /// The fanfold policy in use; `None` for an engine with rules of its own.
     fn policy(&self) -> Option<&Policy> {
         None
     }
@@ -247,27 +247,28 @@ pub trait Engine: Send {
         self.policy().map_or(self.name(), |policy| policy.name)
     }
 
-    /// The model's prices; none if they are unknown or not used.
+    /// The model's prices; `None` if unknown or not used.
     fn prices(&self) -> Option<&Prices> {
         None
     }
 
-    /// Whether a fold pays for itself now; none if the engine does not fold by price.
+    /// Weighs the cost of a fold against its savings; `None` if the engine does not fold by price.
     fn weighed(&self) -> Option<FoldEstimate> {
         None
     }
 
-    /// The original behind a handle, or a part of it.
+    /// Returns the original behind a handle, or a part of it.
     fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
         recall(self.transcript(), self.ledger(), handle, extent)
     }
 
-    /// The full texts that contain the original behind a handle, each with the range of its part.
-    fn recall_within(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
-        recall_within(self.transcript(), self.ledger(), handle)
+    /// Returns the full texts that contain the original behind a handle, each with the byte range of the original in
+    /// it.
+    fn recall_in_context(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
+        recall_in_context(self.transcript(), self.ledger(), handle)
     }
 
-    /// A summary job for a model; none if the engine takes no summaries or nothing is worth one.
+    /// Plans a summary job for a model; `None` if the engine takes no summaries or no entries to summarise.
     fn summary_job(&self, _options: &SummaryOptions) -> Option<SummaryJob<'static>> {
         None
     }
@@ -275,12 +276,12 @@ pub trait Engine: Send {
     /// An independent copy, for trial folds.
     fn fork(&self) -> Box<dyn Engine>;
 
-    /// The tools it offers to the model.
+    /// The tools that the engine offers to the model.
     fn tools(&self) -> Vec<ToolOffer> {
         Vec::new()
     }
 
-    /// Runs one of its tools; none if the tool is not one of them.
+    /// Runs a tool of the engine; `None` if it has no tool with this name.
     fn call_tool(&mut self, _name: &str, _arguments: &str) -> Option<String> {
         None
     }
@@ -302,7 +303,7 @@ impl Engine for Session<'static> {
     }
 
     fn set_result(&mut self, call: CallId, outcome: Outcome) -> bool {
-        Session::answer(self, call, outcome)
+        Session::set_result(self, call, outcome)
     }
 
     fn set_tools(&mut self, schemas: Tokens) {
@@ -317,7 +318,7 @@ impl Engine for Session<'static> {
         Session::counter(self)
     }
 
-    fn view(&mut self) -> Result<&View, Refusal> {
+    fn view(&mut self) -> Result<&View, ViewError> {
         Session::view(self)
     }
 
@@ -334,7 +335,7 @@ impl Engine for Session<'static> {
         }
         let likely = tokens.unwrap_or_else(|| self.ledger().estimated_total(self.transcript()));
         if self.ledger().is_resting(self.policy()) {
-            return no("folding rests: the last two folds won less than a tenth".to_owned());
+            return no("folding is paused: the last two folds saved less than a tenth".to_owned());
         }
         if likely > trigger {
             return yes(format!("{likely} tokens are over the threshold of {trigger}"));
@@ -351,31 +352,31 @@ impl Engine for Session<'static> {
         })
     }
 
-    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, Refusal> {
+    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, ViewError> {
         let (before, n_before) = (self.ledger().total(self.transcript()), self.ledger().receipts().len());
-        let n_told = self.notices().len();
+        let n_notices = self.notices().len();
         if let Some(topic) = &request.focus {
-            Session::on(self, Event::Focused(topic.clone()));
+            Session::apply(self, Event::Focused(topic.clone()));
         }
         if let Some(tokens) = request.tokens {
-            Session::on(self, Event::Used { counted: before, reported: tokens });
+            Session::apply(self, Event::UsageReported { counted: before, reported: tokens });
         }
         if request.force {
-            Session::on(self, Event::FoldAsked { range: None });
+            Session::apply(self, Event::FoldRequested { range: None });
         }
         self.preflight()?;
-        let said = self.notices().iter().skip(n_told).rev().find_map(|notice| match notice {
+        let notice = self.notices().iter().skip(n_notices).rev().find_map(|notice| match notice {
             Notice::NothingToFold(why) => Some(why.clone()),
             Notice::Pressure(_) | Notice::Resting { .. } => None,
         });
-        let why_nothing = said.or_else(|| Some(self.should_fold(None).reason));
-        Ok(Feedback::of(&Asked {
+        let why_nothing = notice.or_else(|| Some(self.should_fold(None).reason));
+        Ok(Feedback::new(&FoldReport {
             before,
             after: self.ledger().total(self.transcript()),
             room: self.budget().room(),
             n_folds: self.ledger().receipts().len().saturating_sub(n_before),
             why_nothing,
-            ..Asked::default()
+            ..FoldReport::default()
         }))
     }
 
@@ -384,19 +385,19 @@ impl Engine for Session<'static> {
     }
 
     fn set_budget(&mut self, budget: Budget) {
-        Session::on(self, Event::Budget(budget));
-        Session::on(self, Event::Cooled);
+        Session::apply(self, Event::Budget(budget));
+        Session::apply(self, Event::CacheExpired);
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> EngineStatus {
         let tokens = self.ledger().total(self.transcript());
-        Status {
+        EngineStatus {
             tokens,
             transcript: self.transcript().total(),
             window: self.budget().window(),
             room: self.budget().room(),
             threshold: self.policy().strategy.trigger(self.budget()),
-            pressure: Pressure::of(tokens, self.budget()),
+            pressure: Pressure::new(tokens, self.budget()),
             n_folds: self.ledger().receipts().len(),
             usage: self.usage(),
         }
@@ -404,31 +405,31 @@ impl Engine for Session<'static> {
 
     fn has_something_to_fold(&self) -> bool {
         let mut trial = self.fork();
-        trial.on(Event::FoldAsked { range: None });
+        trial.apply(Event::FoldRequested { range: None });
         trial.ledger().receipts().len() > self.ledger().receipts().len()
     }
 
     fn report_usage(&mut self, usage: ProviderUsage) {
-        self.note_usage(usage);
+        Session::report_usage(self, usage);
     }
 
-    fn change_session(&mut self, change: &SessionChange) {
+    fn change_session(&mut self, change: &SessionTransition) {
         match change {
-            SessionChange::Reset => self.reset(),
+            SessionTransition::Reset => self.reset(),
             // A session keeps no state outside itself, and its host owns its id.
-            SessionChange::Start(_) | SessionChange::End(_) | SessionChange::Switch(_) => {}
+            SessionTransition::Start(_) | SessionTransition::End(_) | SessionTransition::Switch(_) => {}
         }
     }
 
     fn apply(&mut self, event: Event) {
-        Session::on(self, event);
+        Session::apply(self, event);
     }
 
     fn take_notices(&mut self) -> Vec<Notice> {
         Session::take_notices(self)
     }
 
-    fn view_with_context(&mut self) -> Result<View, Refusal> {
+    fn view_with_context(&mut self) -> Result<View, ViewError> {
         if Session::policy(self).working_context {
             Session::view_with_context(self)
         } else {

@@ -2,15 +2,15 @@
 
 mod model; //     the data
 mod notation; //  the text notation for conversations
-mod text; //      what a text contains
-mod actions; //   what a call did
-mod select; //    which lines stay
-mod fold; //      the decision what to fold
+mod text; //      text analysis and condensers
+mod actions; //   the actions of tool calls
+mod select; //    selects the lines that are kept
+mod fold; //      decides what to fold
 mod presets; //   policies
 mod output; //    views, checks, recalls, metrics
-mod session; //   a conversation and its ledger
+mod session; //   a transcript and its ledger
 pub mod summary; // summaries written by a model
-mod engine; //    the contract of an engine
+mod engine; //    the interface of an engine
 
 pub use actions::tool_rule::{ToolFold, ToolRule};
 pub use actions::{
@@ -18,7 +18,7 @@ pub use actions::{
     describe_call, overtakes, parse_action,
 };
 pub use engine::{
-    Engine, EngineFactory, EngineSetup, FoldAdvice, FoldRequest, SessionChange, Status, ToolOffer,
+    Engine, EngineFactory, EngineSetup, EngineStatus, FoldAdvice, FoldRequest, SessionTransition, ToolOffer,
     UnknownEngine,
 };
 pub use fold::digest::segment::{Segment, SegmentPart};
@@ -37,9 +37,9 @@ pub use model::event::Event;
 pub use model::handle::{Handle, HandleError};
 pub use model::location::Place;
 pub use model::parallel::{ParallelMap, Sequential, Task, parallel_map};
-pub use model::prices::{CacheEnds, PriceCliff, Prices};
+pub use model::prices::{CacheBoundary, PriceCliff, Prices};
 pub use model::summary::Summary;
-pub use model::tokens::{Count, Frame, Tokens, Words, thousands};
+pub use model::tokens::{Count, FrameCosts, Tokens, Words, thousands};
 pub use model::transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,
     Transcript, Turn,
@@ -48,16 +48,16 @@ pub use model::usage::ProviderUsage;
 pub use model::view::{Edit, Item, View, Voice};
 pub use notation::{NotationError, parse, print_entries, print_view};
 pub use output::assemble::assemble;
-pub use output::check::{Fault, check, check_deeply};
-pub use output::feedback::{Asked, Ended, Feedback, Written};
+pub use output::check::{ViewFault, check, check_deeply};
+pub use output::feedback::{Feedback, FoldReport, FoldStatus, SummaryStatus};
 pub use output::metrics::Metrics;
 pub use output::pressure::new_pressure_level;
-pub use output::recall::{Extent, RecallError, find_by_content, open, recall, recall_within};
+pub use output::recall::{Extent, RecallError, find_by_content, open_original, recall, recall_in_context};
 pub use output::recount::recount;
-pub use output::working_context::{FileSeen, WorkingContext, working_context};
+pub use output::working_context::{SeenFile, WorkingContext, working_context};
 pub use presets::{ALL_PASSES, Rules};
 pub use select::analysis::Analysis;
-pub use session::{Refusal, Session};
+pub use session::{Session, ViewError};
 pub use text::condense::{
     CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, condense_input, default_room, detect_kind,
 };

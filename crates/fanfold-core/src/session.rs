@@ -1,7 +1,7 @@
-//! A transcript and its ledger, followed message by message.
+//! A session: a transcript and its ledger, updated entry by entry.
 //!
-//! A session takes one `step` after each entry, in order, whether the entries come one by one or all at once. So the
-//! view depends on what was said alone, and not on how it arrived.
+//! A session runs one fold `step` after each entry, in order, whether entries arrive one at a time or all at once. A
+//! view therefore depends only on the entries and events, and not on how they were delivered.
 
 use std::ops::Range;
 
@@ -20,23 +20,23 @@ use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::model::usage::ProviderUsage;
 use crate::model::view::{Item, View, Voice};
 use crate::output::assemble::{assemble, grow};
-use crate::output::check::{Fault, check, check_growth};
-use crate::output::recall::{Extent, RecallError, recall, recall_within};
+use crate::output::check::{ViewFault, check, check_growth};
+use crate::output::recall::{Extent, RecallError, recall, recall_in_context};
 use crate::output::working_context::working_context;
 use crate::select::analysis::Analysis;
 
-/// Why there is no view.
+/// A session has no view to send.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum Refusal {
-    /// Nothing that may be folded makes it fit.
+pub enum ViewError {
+    /// The view does not fit, even with everything folded that may be folded.
     #[error("{0}")]
     Overflow(#[from] Overflow),
-    /// A view was made that breaks a promise; it must not be sent.
-    #[error("the view broke a promise and was not used: {0}")]
-    Fault(#[from] Fault),
+    /// The view violates an invariant and must not be sent.
+    #[error("the view violates an invariant and was not used: {0}")]
+    Fault(#[from] ViewFault),
 }
 
-/// A conversation being followed.
+/// A conversation with the folds that keep it within its budget.
 #[derive(Clone)]
 pub struct Session<'c> {
     counter: &'c dyn Count,
@@ -51,16 +51,19 @@ pub struct Session<'c> {
     notices: Vec<Notice>,
     overflow: Option<Overflow>,
     view: View,
-    viewed: usize,
+    /// The number of entries in the view.
+    n_viewed: usize,
+    /// True if the fold step for the newest entry was run.
     is_settled: bool,
-    is_rebuilt: bool,
+    /// True if the next view has to be assembled from the start, rather than extended.
+    needs_assembly: bool,
     usage: Option<ProviderUsage>,
-    /// The ledger of the last view that was asked for while a call was running.
-    provisional: Option<Ledger>,
+    /// The ledger of the last view that was requested while a call was running.
+    provisional_ledger: Option<Ledger>,
 }
 
 impl<'c> Session<'c> {
-    /// A session in which nothing has been said yet.
+    /// A session without entries.
     pub fn new(policy: Policy, budget: Budget, counter: &'c dyn Count) -> Session<'c> {
         Session {
             counter,
@@ -75,59 +78,60 @@ impl<'c> Session<'c> {
             notices: Vec::new(),
             overflow: None,
             view: View::default(),
-            viewed: 0,
+            n_viewed: 0,
             is_settled: true,
-            is_rebuilt: true,
+            needs_assembly: true,
             usage: None,
-            provisional: None,
+            provisional_ledger: None,
         }
     }
 
-    /// Scans long conversations in parallel. The views are the same.
+    /// Sets how long conversations are scanned in parallel. The views are the same.
     pub fn set_parallel(&mut self, parallel: &'c dyn ParallelMap) {
         self.parallel = parallel;
     }
 
-    /// The same with what its provider charges, so that it folds when that pays.
+    /// Sets the provider's prices, so that the session also folds when that lowers the cost.
     pub fn with_prices(mut self, prices: Prices) -> Session<'c> {
         self.prices = Some(prices);
         self
     }
 
-    /// Frees the memory of everything that can be computed again. The views are the same; the next fold takes longer.
+    /// Frees the memory of everything that can be recomputed. The views are the same; the next fold takes longer.
     pub fn drop_analysis(&mut self) {
         self.analysis = Analysis::default();
     }
 
-    /// A copy that goes its own way from here.
+    /// An independent copy.
     pub fn fork(&self) -> Session<'c> {
         self.clone()
     }
 
-    /// Forgets all that was said.
+    /// Discards all entries and folds.
     pub fn reset(&mut self) {
         let (parallel, prices) = (self.parallel, self.prices.take());
         *self = Session { parallel, prices, ..Session::new(self.policy.clone(), self.budget, self.counter) };
     }
 
-    /// Takes note of what the provider reported for the last view.
+    /// Records the provider's report for the last view.
     ///
-    /// Where our count is an estimate, what was proven to fit is not folded for it: only what came since is estimated.
-    pub fn note_usage(&mut self, usage: ProviderUsage) {
+    /// If our count is an estimate, the report replaces it, so that a view that is known to fit is not folded because
+    /// of an overestimate.
+    pub fn report_usage(&mut self, usage: ProviderUsage) {
         self.usage = Some(usage);
         let (counted, reported) = (self.view.tokens, usage.input);
-        let tells = counted > Tokens::ZERO && reported > Tokens::ZERO && !self.counter.is_exact();
-        if tells {
-            self.on(Event::Used { counted, reported });
+        let is_correction = counted > Tokens::ZERO && reported > Tokens::ZERO && !self.counter.is_exact();
+        if is_correction {
+            self.apply(Event::UsageReported { counted, reported });
         }
     }
 
-    /// What the provider reported last.
+    /// The provider's last report.
     pub fn usage(&self) -> Option<ProviderUsage> {
         self.usage
     }
 
-    /// Tells what the tool schemas cost.
+    /// Sets the size of the tool schemas.
     pub fn set_tools(&mut self, schemas: Tokens) {
         if self.transcript.tools() != schemas {
             self.transcript.set_tools(schemas);
@@ -135,106 +139,106 @@ impl<'c> Session<'c> {
         }
     }
 
-    /// Adds an entry at the end.
+    /// Appends an entry.
     pub fn append(&mut self, entry: Entry) -> EntryId {
-        self.provisional = None;
+        self.provisional_ledger = None;
         self.settle();
         self.is_settled = false;
         self.transcript.append(entry, self.counter)
     }
 
-    /// Gives a running call its result. Says whether there was such a call.
+    /// Sets the result of a running call. Returns whether there is such a call.
     ///
-    /// A result that comes so late that its step is folded already brings the step back.
-    pub fn answer(&mut self, call: CallId, outcome: Outcome) -> bool {
-        self.provisional = None;
-        // A result for the newest step completes it. One for an older step is news of its own: what came before it is
-        // settled first, so that it does not matter whether somebody looked in between.
+    /// If the step of the call is already folded, it is unfolded.
+    pub fn set_result(&mut self, call: CallId, outcome: Outcome) -> bool {
+        self.provisional_ledger = None;
+        // A result for the newest step completes it. A result for an older step counts as new content, so the entries
+        // before it are settled first. Otherwise the folds would depend on whether a view was requested in between.
         let is_late = self.transcript.last_step() != Some(call.step);
         if is_late {
             self.settle();
         }
         self.is_settled = false;
         if call.step.index() < self.transcript.len() && !self.ledger.is_whole(call.step) {
-            self.is_rebuilt |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
+            self.needs_assembly |= unfold(&mut self.ledger, &self.transcript, &[call.step], Pin::No);
         }
         if is_late {
             self.ledger.account.invalidate();
         }
         self.ledger.freeze_originals(&self.transcript, call.step);
         self.analysis.invalidate(call.step);
-        self.transcript.answer(call, outcome, self.counter)
+        self.transcript.set_result(call, outcome, self.counter)
     }
 
-    /// Takes note of something that happened beside the conversation.
-    pub fn on(&mut self, event: Event) {
-        self.provisional = None;
+    /// Applies and records an event.
+    pub fn apply(&mut self, event: Event) {
+        self.provisional_ledger = None;
         let is_running = self.transcript.last_step().is_some_and(|step| self.transcript.is_running(step));
-        // A summary waits for the next fold, and so takes no step that would not be taken without it.
-        let takes_no_step = is_running && matches!(event, Event::Summarised(_));
-        if !takes_no_step {
+        // A summary only takes effect at the next fold. While a call is running, it must not settle the step early.
+        let stays_unsettled = is_running && matches!(event, Event::SummaryWritten(_));
+        if !stays_unsettled {
             self.settle();
         }
         match &event {
             Event::Budget(budget) => self.budget = *budget,
             Event::Refused { limit } => {
-                // A refusal without a number is taken as a tenth less than what was thought.
+                // Without a reported limit, assume a window that is a tenth smaller.
                 let window = limit.unwrap_or(self.budget.window().permille(900));
                 self.budget = self.budget.narrowed(window);
             }
             _ => {}
         }
         let is_settled = self.is_settled;
-        self.take_step(Some(&event));
-        self.is_settled = is_settled || !takes_no_step;
+        self.run_step(Some(&event));
+        self.is_settled = is_settled || !stays_unsettled;
         self.events.push((self.transcript.len(), event));
     }
 
-    /// The view to send, or why there is none.
+    /// Returns the view to send.
     ///
-    /// While a call is still running the view is provisional: the step is taken for good when its results are there,
-    /// so that it does not matter how often somebody looked.
-    pub fn view(&mut self) -> Result<&View, Refusal> {
+    /// While a call is running, the view is provisional: the fold step is only committed when the results are there, so
+    /// that the number of requested views has no effect on later folds.
+    pub fn view(&mut self) -> Result<&View, ViewError> {
         let is_running = self.transcript.last_step().is_some_and(|step| self.transcript.is_running(step));
         if is_running && !self.is_settled {
-            let mut ahead = self.fork();
-            ahead.settle();
-            let view = ahead.settled_view().cloned();
-            self.notices.extend(ahead.notices.drain(self.notices.len()..));
-            self.ledger.reported_pressure = ahead.ledger.reported_pressure;
-            self.ledger.is_rest_reported = ahead.ledger.is_rest_reported;
-            // The view may be sent, so what it names must open for as long as the session lives.
-            self.ledger.import_handles(&ahead.ledger);
-            self.provisional = Some(ahead.ledger);
+            let mut trial = self.fork();
+            trial.settle();
+            let view = trial.settled_view().cloned();
+            self.notices.extend(trial.notices.drain(self.notices.len()..));
+            self.ledger.reported_pressure = trial.ledger.reported_pressure;
+            self.ledger.is_rest_reported = trial.ledger.is_rest_reported;
+            // The view may be sent, so its handles must recall their originals for as long as the session lives.
+            self.ledger.import_handles(&trial.ledger);
+            self.provisional_ledger = Some(trial.ledger);
             self.view = view?;
-            self.is_rebuilt = true;
+            self.needs_assembly = true;
             return Ok(&self.view);
         }
         self.settle();
-        self.provisional = None;
+        self.provisional_ledger = None;
         self.settled_view()
     }
 
-    fn settled_view(&mut self) -> Result<&View, Refusal> {
+    fn settled_view(&mut self) -> Result<&View, ViewError> {
         if let Some(overflow) = &self.overflow {
             return Err(overflow.clone().into());
         }
-        if self.is_rebuilt {
+        if self.needs_assembly {
             self.view = assemble(&self.transcript, &self.ledger);
             check(&self.transcript, &self.ledger, &self.view, self.budget)?;
-            self.is_rebuilt = false;
+            self.needs_assembly = false;
         } else {
-            grow(&mut self.view, &self.transcript, &self.ledger, self.viewed);
+            grow(&mut self.view, &self.transcript, &self.ledger, self.n_viewed);
             check_growth(&self.view, self.budget)?;
         }
-        self.viewed = self.transcript.len();
+        self.n_viewed = self.transcript.len();
         Ok(&self.view)
     }
 
-    /// The view with the working context at its very end, where that fits.
+    /// Returns the view with the working context appended, if it fits.
     ///
-    /// It changes with each request, so it is never part of what the next view begins with.
-    pub fn view_with_context(&mut self) -> Result<View, Refusal> {
+    /// The working context changes with each request, so it is not part of the prefix of the next view.
+    pub fn view_with_context(&mut self) -> Result<View, ViewError> {
         let room = self.budget.room();
         let mut view = self.view()?.clone();
         let context = working_context(&self.transcript, self.ledger(), &self.policy).to_string();
@@ -247,85 +251,86 @@ impl<'c> Session<'c> {
         Ok(view)
     }
 
-    /// The original behind a handle, or the wanted part of it.
+    /// Returns the original behind a handle, or a part of it.
     pub fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
         recall(&self.transcript, self.ledger(), handle, extent)
     }
 
-    /// The whole texts that the original behind a handle is cut out of, each with the part that belongs to it.
-    pub fn recall_within(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
-        recall_within(&self.transcript, self.ledger(), handle)
+    /// Returns the full texts that contain the original behind a handle, each with the byte range of the original in
+    /// it.
+    pub fn recall_in_context(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
+        recall_in_context(&self.transcript, self.ledger(), handle)
     }
 
-    /// All that was said.
+    /// The transcript.
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// The folds of the last view.
+    /// The ledger of the last view.
     pub fn ledger(&self) -> &Ledger {
-        self.provisional.as_ref().unwrap_or(&self.ledger)
+        self.provisional_ledger.as_ref().unwrap_or(&self.ledger)
     }
 
-    /// What is known of the transcript.
+    /// The cached analysis of the transcript.
     pub(crate) fn analysis(&self) -> &Analysis {
         &self.analysis
     }
 
-    /// The policy it is folded by.
+    /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// What its provider charges, if that is known.
+    /// The provider's prices, if known.
     pub fn prices(&self) -> Option<&Prices> {
         self.prices.as_ref()
     }
 
-    /// Whether a fold for economy pays now; none where nothing is folded for that.
+    /// Weighs the cost of a fold against its savings; `None` if the session does not fold by price.
     pub fn weighed(&self) -> Option<FoldEstimate> {
         let (prices, economy) = (self.prices.as_ref()?, self.policy.economy?);
         Some(estimate_fold(&self.ledger().account, &economy.limited_to(self.budget.room()), prices))
     }
 
-    /// The budget as it is now.
+    /// The current budget.
     pub fn budget(&self) -> Budget {
         self.budget
     }
 
-    /// The counter it is counted with.
+    /// The token counter.
     pub fn counter(&self) -> &'c dyn Count {
         self.counter
     }
 
-    /// Runs its parallel tasks.
+    /// The parallel map for scans.
     pub(crate) fn parallel(&self) -> &'c dyn ParallelMap {
         self.parallel
     }
 
-    /// What happened beside the conversation, each with the number of entries there were.
+    /// The events in order, each with the number of entries at its time.
     pub fn events(&self) -> &[(usize, Event)] {
         &self.events
     }
 
-    /// What a person should hear of and nobody has asked for yet.
+    /// The notices for the user that were not taken yet.
     pub(crate) fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
-    /// What a person should hear of, since the last time this was asked.
+    /// Removes and returns the notices for the user.
     pub fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Takes the step for the newest entry, once.
+    /// Runs the fold step for the newest entry, unless it was run already.
     fn settle(&mut self) {
         if !self.is_settled {
-            self.take_step(None);
+            self.run_step(None);
         }
     }
 
-    fn take_step(&mut self, event: Option<&Event>) {
+    fn run_step(&mut self, event: Option<&Event>) {
         let now = StepInput {
             transcript: &self.transcript,
             policy: &self.policy,
@@ -338,7 +343,7 @@ impl<'c> Session<'c> {
         let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &mut self.analysis, &now);
         let StepOutcome { is_changed, notices, overflow, .. } = outlook;
         self.ledger = ledger;
-        self.is_rebuilt |= is_changed || self.overflow.is_some();
+        self.needs_assembly |= is_changed || self.overflow.is_some();
         self.notices.extend(notices);
         self.overflow = overflow;
         self.is_settled = true;

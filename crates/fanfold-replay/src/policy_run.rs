@@ -1,6 +1,6 @@
 //! One policy at one window: the views before each reply, what they contain and what they cost.
 
-use fanfold_core::{Entry, Event, Handle, Receipt, Refusal, Session, View};
+use fanfold_core::{Entry, Event, Handle, Receipt, Session, View, ViewError};
 use fanfold_wire::{Change, Conversation, Memo};
 use rustc_hash::FxHashMap;
 
@@ -84,7 +84,7 @@ impl PolicyRun {
                     self.session.append(Entry::clone(entry));
                 }
                 Change::Answer(call, outcome) => {
-                    self.session.answer(*call, outcome.clone());
+                    self.session.set_result(*call, outcome.clone());
                 }
             }
         }
@@ -92,7 +92,7 @@ impl PolicyRun {
 
     /// Tells the session that the provider's cache has expired.
     pub(crate) fn expire_cache(&mut self) {
-        self.session.on(Event::Cooled);
+        self.session.apply(Event::CacheExpired);
     }
 
     /// Compares the charges so far with those of the unfolded requests.
@@ -376,7 +376,7 @@ impl PolicyRun {
 }
 
 /// The view to send.
-fn view_of(session: &mut Session<'_>) -> Result<View, Refusal> {
+fn view_of(session: &mut Session<'_>) -> Result<View, ViewError> {
     if session.policy().working_context {
         return session.view_with_context();
     }

@@ -107,7 +107,7 @@ fn follow(mut changes: Vec<Change>, window: Tokens, counter: &'static Exact) -> 
                 session.append(entry);
             }
             Change::Answer(call, outcome) => {
-                session.answer(call, outcome);
+                session.set_result(call, outcome);
             }
         }
     }

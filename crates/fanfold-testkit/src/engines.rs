@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use fanfold_core::{
-    Budget, Ended, Engine, Entry, EntryId, Event, Extent, FoldRequest, Item, ProviderUsage, Refusal,
-    SessionChange, Tokens, View, recount,
+    Budget, Engine, Entry, EntryId, Event, Extent, FoldRequest, FoldStatus, Item, ProviderUsage,
+    SessionTransition, Tokens, View, ViewError, recount,
 };
 
 use crate::Rng;
@@ -85,13 +85,13 @@ impl<E: Engine> Host<E> {
         let by_twin = self.twin.view().cloned();
         let view = match self.engine.view().cloned() {
             Ok(view) => view,
-            Err(Refusal::Overflow(overflow)) => {
+            Err(ViewError::Overflow(overflow)) => {
                 hold(!can_be_sent, || "the preflight said that it can be sent".to_owned())?;
                 return hold(overflow.smallest > overflow.room, || {
                     format!("nothing fits, though {} is within {}", overflow.smallest, overflow.room)
                 });
             }
-            Err(Refusal::Fault(fault)) => return Err(fault.to_string()),
+            Err(ViewError::Fault(fault)) => return Err(fault.to_string()),
         };
         hold(can_be_sent, || "the preflight said that it can't be sent".to_owned())?;
         hold(view.tokens <= self.budget.room(), || {
@@ -126,9 +126,11 @@ impl<E: Engine> Host<E> {
     fn between_sessions(&mut self) -> Checked {
         if self.rng.percent(30) {
             let id = || "the-same".to_owned();
-            for change in
-                [SessionChange::End(id()), SessionChange::Start(id()), SessionChange::Switch("b".into())]
-            {
+            for change in [
+                SessionTransition::End(id()),
+                SessionTransition::Start(id()),
+                SessionTransition::Switch("b".into()),
+            ] {
                 self.engine.change_session(&change);
             }
         }
@@ -164,15 +166,15 @@ impl<E: Engine> Host<E> {
         hold(after.tokens <= before.tokens || before.tokens > self.budget.room(), || {
             format!("a fold made {} of {}", after.tokens, before.tokens)
         })?;
-        match told.ended {
-            Ended::Folded => hold(after.n_folds > before.n_folds, || "a fold is not counted".to_owned()),
-            Ended::Nothing => {
+        match told.status {
+            FoldStatus::Folded => hold(after.n_folds > before.n_folds, || "a fold is not counted".to_owned()),
+            FoldStatus::Nothing => {
                 hold(told.note.is_some(), || "nothing was folded, and it does not say why".to_owned())?;
                 let is_same = after.tokens == before.tokens && after.n_folds == before.n_folds;
                 hold(is_same, || "nothing was folded, but something changed".to_owned())?;
                 hold(!has_something, || "there was something to fold".to_owned())
             }
-            Ended::Aborted | Ended::FellBack => Err("nobody asked for a summary".to_owned()),
+            FoldStatus::Aborted | FoldStatus::FellBack => Err("nobody asked for a summary".to_owned()),
         }?;
         self.a_view()
     }
@@ -223,7 +225,7 @@ impl<E: Engine> Host<E> {
 
     /// After a reset it is as new, for the window that it has by now.
     fn reset(&mut self) -> Checked {
-        self.engine.change_session(&SessionChange::Reset);
+        self.engine.change_session(&SessionTransition::Reset);
         let status = self.engine.status();
         hold(self.engine.transcript().is_empty(), || "a reset leaves something".to_owned())?;
         hold((status.n_folds, status.window) == (0, self.budget.window()), || {

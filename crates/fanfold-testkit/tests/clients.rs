@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use fanfold_core::{
-    Budget, Count as _, Entry, Extent, Policy, Refusal, Session, Tokens, Transcript, check_deeply,
+    Budget, Count as _, Entry, Extent, Policy, Session, Tokens, Transcript, ViewError, check_deeply,
 };
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::clients::{self, CLAUDE_CODE, CODEX, Client, N_STEPS};
@@ -84,8 +84,8 @@ fn folded(body: &str, policy: &Policy) -> Result<bool, String> {
     follow(&mut session, &conversation, changes);
     let view = match session.view() {
         Ok(view) => view.clone(),
-        Err(Refusal::Overflow(overflow)) => return Err(overflow.to_string()),
-        Err(Refusal::Fault(fault)) => return Err(fault.to_string()),
+        Err(ViewError::Overflow(overflow)) => return Err(overflow.to_string()),
+        Err(ViewError::Fault(fault)) => return Err(fault.to_string()),
     };
     let encoded = conversation.encode(session.transcript(), &view);
     valid::check(kind(conversation.format()), &encoded)?;
@@ -119,7 +119,9 @@ fn follow(session: &mut Session<'_>, conversation: &Conversation, changes: Vec<C
             Change::Append(entry) => {
                 session.append(entry);
             }
-            Change::Answer(call, outcome) => assert!(session.answer(call, outcome), "{call:?} is not there"),
+            Change::Answer(call, outcome) => {
+                assert!(session.set_result(call, outcome), "{call:?} is not there")
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Chooses the counter of a model.
 
-use fanfold_core::{Count, Frame, Tokens};
+use fanfold_core::{Count, FrameCosts, Tokens};
 
 use crate::estimate::Estimate;
 use crate::exact::{Exact, cl100k, o200k};
@@ -40,7 +40,7 @@ impl Count for Counter {
         self.inner().count(text)
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> FrameCosts {
         self.inner().frame()
     }
 

@@ -1,6 +1,6 @@
 //! One conversation in memory.
 
-use fanfold_core::{Event, Extent, Refusal, View};
+use fanfold_core::{Event, Extent, View, ViewError};
 use fanfold_engine::{Followed, Wishes, decode};
 use serde_json::value::RawValue;
 
@@ -79,12 +79,12 @@ impl Conversation {
     /// The conversation as it should be sent now, folded if that is due.
     pub fn view(&mut self) -> Result<Folded, Error> {
         let view = self.followed.view().map_err(|refusal| match refusal {
-            Refusal::Overflow(overflow) => Error::Overflow {
+            ViewError::Overflow(overflow) => Error::Overflow {
                 smallest: overflow.smallest.0,
                 room: overflow.room.0,
                 remedy: overflow.remedy,
             },
-            Refusal::Fault(fault) => Error::NotFolded(fault.to_string()),
+            ViewError::Fault(fault) => Error::NotFolded(fault.to_string()),
         })?;
         Ok(Folded::new(&self.followed, &view, self.followed.encode(&view)))
     }

@@ -189,7 +189,7 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
         EntryId::from(session.transcript().entries().partition_point(is_before).saturating_sub(1))
     };
     let range = Some((entry_at(head), entry_at(cut - 1)));
-    session.on(Event::FoldAsked { range });
+    session.apply(Event::FoldRequested { range });
     let errand = SummaryJob::plan(&session, &SummaryOptions::new(SUMMARISER)).context("nothing is folded")?;
     Ok(prompts(errand)?.0)
 }
@@ -205,7 +205,7 @@ fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
             if let Some(errand) = SummaryJob::plan(session, &SummaryOptions::new(SUMMARISER)) {
                 let (prompts, summary) = prompts(errand)?;
                 all.extend(prompts);
-                session.on(Event::Summarised(summary));
+                session.apply(Event::SummaryWritten(summary));
             }
         }
         Ok(())
@@ -222,7 +222,7 @@ fn follow(
     for change in changes {
         match change {
             Change::Append(entry) => drop(session.append(entry)),
-            Change::Answer(call, outcome) => drop(session.answer(call, outcome)),
+            Change::Answer(call, outcome) => drop(session.set_result(call, outcome)),
         }
         see(session)?;
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fanfold_core::{Fault, Refusal, View};
+use fanfold_core::{View, ViewError, ViewFault};
 use fanfold_engine::{Followed, Wishes, decode};
 use fanfold_wire::{Conversation, Oddity, Repair};
 
@@ -52,15 +52,15 @@ pub(super) fn check_pins(pins: &[u32], n_messages: usize) -> Result<()> {
 /// A view, or the invariant that it would violate.
 pub(super) enum ViewOrFault {
     View(View),
-    Fault(Fault),
+    Fault(ViewFault),
 }
 
 /// The view of a conversation. An overflow is a failure.
 pub(super) fn view(followed: &mut Followed) -> Result<ViewOrFault> {
     match followed.view() {
         Ok(view) => Ok(ViewOrFault::View(view)),
-        Err(Refusal::Fault(fault)) => Ok(ViewOrFault::Fault(fault)),
-        Err(Refusal::Overflow(overflow)) => Err(Failure::from(&overflow)),
+        Err(ViewError::Fault(fault)) => Ok(ViewOrFault::Fault(fault)),
+        Err(ViewError::Overflow(overflow)) => Err(Failure::from(&overflow)),
     }
 }
 

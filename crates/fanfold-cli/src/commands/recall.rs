@@ -110,7 +110,9 @@ pub(crate) fn recall(session: &dyn Engine, handle: Handle, extent: &Extent) -> R
     match session.recall(handle, extent) {
         Ok(content) => Ok(content),
         Err(RecallError::Unknown(_)) => match find_by_content(session.transcript(), handle) {
-            Some(original) => extent.of(original.to_string(), handle).map_err(|error| no_such_lines(&error)),
+            Some(original) => {
+                extent.extract(original.to_string(), handle).map_err(|error| no_such_lines(&error))
+            }
             None => Err(unknown_handle(session, handle)),
         },
         Err(error @ RecallError::NoSuchLines { .. }) => Err(no_such_lines(&error)),
@@ -143,7 +145,7 @@ fn extent(args: &RecallArgs) -> Result<Extent> {
         return Ok(Extent::Search { text: text.clone(), around: args.around });
     }
     let Some(lines) = &args.lines else { return Ok(Extent::Whole) };
-    Extent::of_lines(lines).ok_or_else(|| {
+    Extent::parse_lines(lines).ok_or_else(|| {
         Failure::new(
             format!("`{lines}` is not a range of lines"),
             "write --lines 40, --lines 1-40 or --lines 40-",

@@ -2,7 +2,7 @@
 
 use fanfold_core::summary::Flaw;
 use fanfold_core::{
-    Contributor, Fault, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt,
+    Contributor, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt, ViewFault,
 };
 use fanfold_engine::{Ended, Followed};
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ pub(crate) fn notice(notice: &Notice) -> Value {
 /// The feedback on a requested fold.
 pub(crate) fn feedback(feedback: &Feedback) -> Value {
     json!({
-        "ended": feedback.ended.name(),
+        "ended": feedback.status.name(),
         "headline": feedback.headline,
         "token_line": feedback.token_line,
         "note": feedback.note,
@@ -171,6 +171,6 @@ pub(crate) fn overflow(overflow: &Overflow) -> Value {
 }
 
 /// A violated invariant.
-pub(crate) fn fault(fault: &Fault) -> Value {
+pub(crate) fn fault(fault: &ViewFault) -> Value {
     json!({ "kind": "fault", "message": fault.to_string() })
 }

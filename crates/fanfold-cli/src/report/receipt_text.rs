@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold_core::{Asked, Engine, Feedback, FoldTarget, Notice, Place, Receipt, Tokens};
+use fanfold_core::{Engine, Feedback, FoldReport, FoldTarget, Notice, Place, Receipt, Tokens};
 
 use crate::terminal::{paint, style};
 
@@ -70,12 +70,12 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
 
 /// The feedback on a conversation that was folded from its first message on.
 pub(crate) fn outcome(session: &dyn Engine, view: Tokens) -> Feedback {
-    Feedback::of(&Asked {
+    Feedback::new(&FoldReport {
         before: session.transcript().total(),
         after: view,
         room: session.budget().room(),
         n_folds: session.status().n_folds,
-        ..Asked::default()
+        ..FoldReport::default()
     })
 }
 

@@ -62,7 +62,9 @@ fn longest<'c>(bodies: &[String]) -> Session<'c> {
     for change in changes {
         match change {
             Change::Append(entry) => drop(session.append(entry)),
-            Change::Answer(call, outcome) => assert!(session.answer(call, outcome), "{call:?} is not there"),
+            Change::Answer(call, outcome) => {
+                assert!(session.set_result(call, outcome), "{call:?} is not there")
+            }
         }
     }
     session

@@ -227,8 +227,8 @@ fn summary_without_room_is_reported_as_not_placed() {
         n_placed += usize::from(is_placed);
         let is_told = ran.err.contains(" tokens was written: ");
         let is_told_as_left_out = ran.err.contains("warning: ")
-            && ran.err.contains("the summary does not stand in the view")
-            && ran.err.contains("a larger --window would do");
+            && ran.err.contains("the summary is not in the view")
+            && ran.err.contains("a larger --window makes room");
         assert_eq!((is_told, is_told_as_left_out), (is_placed, !is_placed), "{n_words}: {}", ran.err);
     }
     assert!(n_placed > 0 && n_placed < sizes.len(), "{n_placed} of {}", sizes.len());

@@ -84,7 +84,7 @@ impl<'a> Draft<'a> {
             pass: "",
             head: head_end(transcript, ledger, options),
             tail: tail_start(transcript, ledger, options),
-            anchor: if policy.keeps_anchor { transcript.last_said() } else { None },
+            anchor: if policy.keeps_anchor { transcript.last_text_step() } else { None },
             last_user: transcript.last_user(),
             in_view,
             relevance: None,
@@ -167,7 +167,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn fold_without_slices(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
         self.may_shorten(place) && {
             let original = original_at(self.transcript, place).expect("a place holds something");
-            let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
+            let handle = self.ledger.name(Original::Place(place), Hash::new(original.as_bytes()));
             self.replace(place, vec![handle], &handle.to_string(), stub)
         }
     }
@@ -207,7 +207,7 @@ impl<'a> Draft<'a> {
     /// Assigns the handles of a text, and prints them for its stub. A large text also has a handle for each slice.
     fn tag(&mut self, place: Place) -> (Vec<Handle>, String) {
         let original = original_at(self.transcript, place).expect("a place holds something");
-        let handle = self.ledger.name(Original::Place(place), Hash::of(original.as_bytes()));
+        let handle = self.ledger.name(Original::Place(place), Hash::new(original.as_bytes()));
         let tokens = self.ledger.original_cost(self.transcript, place);
         let slices = slices(&original, tokens, SLICE.max(Tokens(tokens.0 / MAX_SLICES)));
         if slices.len() < 2 {
@@ -217,7 +217,7 @@ impl<'a> Draft<'a> {
         let mut tag = format!("{handle} in parts");
         for bytes in slices {
             let slice = Original::PlaceSlice(place, bytes.clone());
-            let handle = self.ledger.name(slice, Hash::of(original[bytes].as_bytes()));
+            let handle = self.ledger.name(slice, Hash::new(original[bytes].as_bytes()));
             tag.push(' ');
             tag.push_str(&handle.to_string());
             handles.push(handle);

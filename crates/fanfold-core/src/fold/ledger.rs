@@ -282,19 +282,19 @@ impl Ledger {
         match original {
             Original::Entries(entries) => {
                 let hashes = entries.iter().map(|&entry| hash_of_entry(transcript, entry));
-                *hash == Hash::of_all(hashes) && handle.names(*hash)
+                *hash == Hash::combine(hashes) && handle.matches(*hash)
             }
-            Original::Several(_, handles) => *hash == self.hash_of_all(handles) && handle.names(*hash),
-            Original::Text(..) => handle.names(*hash),
+            Original::Several(_, handles) => *hash == self.hash_of_all(handles) && handle.matches(*hash),
+            Original::Text(..) => handle.matches(*hash),
             Original::Place(_) | Original::PlaceSlice(..) | Original::EntrySlice(..) => {
-                *hash == Hash::of(content.as_bytes()) && handle.names(*hash)
+                *hash == Hash::new(content.as_bytes()) && handle.matches(*hash)
             }
         }
     }
 
     /// Assigns a handle to an original. Different originals have different handles.
     pub(crate) fn name(&mut self, original: Original, hash: Hash) -> Handle {
-        let mut handle = Handle::of_hash(hash);
+        let mut handle = Handle::from_hash(hash);
         loop {
             match self.originals.get(&handle) {
                 None => {
@@ -314,7 +314,7 @@ impl Ledger {
     /// Assigns a handle to consecutive entries. It is derived from the hashes of the entries, which are cached, so that
     /// repeated calls are cheap.
     pub(crate) fn name_entries(&mut self, entries: &[EntryId], hashes: impl Iterator<Item = Hash>) -> Handle {
-        self.name(Original::Entries(entries.to_vec()), Hash::of_all(hashes))
+        self.name(Original::Entries(entries.to_vec()), Hash::combine(hashes))
     }
 
     /// Assigns a handle to the concatenation of several originals.
@@ -324,6 +324,6 @@ impl Ledger {
     }
 
     fn hash_of_all(&self, handles: &[Handle]) -> Hash {
-        Hash::of_all(handles.iter().filter_map(|handle| self.originals.get(handle).map(|(_, hash)| *hash)))
+        Hash::combine(handles.iter().filter_map(|handle| self.originals.get(handle).map(|(_, hash)| *hash)))
     }
 }

@@ -219,7 +219,7 @@ impl Policy {
         if self.economy.is_some() && cadence == Cadence::Window {
             self.economy = None;
             // Every request is counted before it is sent, so it is safe to fold only when the room is full.
-            self.strategy = Strategy::From(1000);
+            self.strategy = Strategy::Threshold(1000);
         }
         self
     }

@@ -69,7 +69,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, input: &StepInput<'_>) 
     ledger.entry_states.resize(input.transcript.len(), EntryState::Whole);
     ledger.media_tokens = input.counter.frame().media;
     // A new summary is only recorded. It must not affect folding.
-    if let Some(Event::Summarised(summary)) = input.event {
+    if let Some(Event::SummaryWritten(summary)) = input.event {
         ledger.summary_history.add(summary);
         let total = ledger.total_without_summary(input.transcript);
         outcome.overflow = (total > room).then(|| overflow(&ledger, input, total));
@@ -113,7 +113,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, input: &StepInput<'_>) 
     if total > room {
         outcome.overflow = Some(overflow(&ledger, input, total));
     }
-    let is_requested = matches!(input.event, Some(Event::FoldAsked { .. }));
+    let is_requested = matches!(input.event, Some(Event::FoldRequested { .. }));
     let occasion = match outcome.first_changed {
         Some(first) => Occasion::Fold(first),
         None if is_requested => Occasion::Requested,
@@ -125,7 +125,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, input: &StepInput<'_>) 
         outcome.notices.retain(|notice| !matches!(notice, Notice::NothingToFold(_)));
     }
     add_summary_to_receipts(&mut ledger, n_receipts, summary_tokens);
-    let pressure = Pressure::of(ledger.total(input.transcript), input.budget);
+    let pressure = Pressure::new(ledger.total(input.transcript), input.budget);
     if pressure > ledger.reported_pressure {
         ledger.reported_pressure = pressure;
         outcome.notices.push(Notice::Pressure(pressure));
@@ -135,7 +135,7 @@ pub fn step(mut ledger: Ledger, analysis: &mut Analysis, input: &StepInput<'_>) 
 
 /// Returns whether there is an event other than a usage report, which follows every request.
 fn is_news(event: Option<&Event>) -> bool {
-    event.is_some_and(|event| !matches!(event, Event::Used { .. }))
+    event.is_some_and(|event| !matches!(event, Event::UsageReported { .. }))
 }
 
 /// Adds the cost of the summary to the receipts of this step, whose `before` and `after` are costs of whole views.
@@ -246,7 +246,7 @@ struct FoldPlan<'a> {
 /// The stages of a fold: those of the policy, or a single one for a requested range.
 fn stages(input: &StepInput<'_>) -> Vec<Stage> {
     match input.event {
-        Some(Event::FoldAsked { range: Some(_) }) => {
+        Some(Event::FoldRequested { range: Some(_) }) => {
             vec![Stage { tail: 0, ..Stage::new("asked", vec![passes::DIGEST]) }]
         }
         _ => input.policy.stages.clone(),
@@ -268,15 +268,15 @@ fn apply_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> b
             let Some(original) = ledger.original(*handle).cloned() else { return false };
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
-        Event::Cooled => ledger.account.mark_cold(),
-        Event::Used { counted, reported } => {
+        Event::CacheExpired => ledger.account.mark_cold(),
+        Event::UsageReported { counted, reported } => {
             // The request contained the summary, which folding decisions ignore.
             let summary = ledger.summary_history.tokens();
             ledger.last_usage = Some((*counted - summary, *reported - summary));
         }
         // The last usage does not apply to another model or after a refusal.
         Event::Budget(_) | Event::Refused { .. } => ledger.last_usage = None,
-        Event::FoldAsked { .. } | Event::Summarised(_) => {}
+        Event::FoldRequested { .. } | Event::SummaryWritten(_) => {}
     }
     false
 }
@@ -318,7 +318,7 @@ pub(crate) fn unfold(ledger: &mut Ledger, transcript: &Transcript, entries: &[En
 fn reason_to_fold(ledger: &mut Ledger, input: &StepInput<'_>, notices: &mut Vec<Notice>) -> Option<Reason> {
     let total = ledger.total_without_summary(input.transcript);
     match input.event {
-        Some(Event::FoldAsked { .. }) => return Some(Reason::Requested),
+        Some(Event::FoldRequested { .. }) => return Some(Reason::Requested),
         Some(Event::Refused { .. }) => return Some(Reason::Refused),
         _ => {}
     }
@@ -424,7 +424,7 @@ fn fold(
     outcome: &mut StepOutcome,
 ) {
     let range = match input.event {
-        Some(Event::FoldAsked { range }) => *range,
+        Some(Event::FoldRequested { range }) => *range,
         _ => None,
     };
     fold_range(ledger, analysis, input, plan, range, outcome);
@@ -544,7 +544,7 @@ fn explain_no_fold(ledger: &Ledger, input: &StepInput<'_>) -> String {
         return "the conversation is empty".to_owned();
     }
     let mark = input.budget.room().permille(input.policy.low_mark);
-    let is_unlimited = matches!(input.event, Some(Event::FoldAsked { range: None }));
+    let is_unlimited = matches!(input.event, Some(Event::FoldRequested { range: None }));
     if is_unlimited && total <= mark {
         let remedy = "a smaller window, a lower `low_mark` or a range of entries folds more";
         return format!("the view is within the low mark of {mark} tokens, where a fold stops; {remedy}");

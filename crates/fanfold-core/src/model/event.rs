@@ -1,4 +1,6 @@
-//! What matters to a session but was not said in it. Recorded in order, so that a replay arrives at the same view.
+//! Events that change a session but are not part of the conversation.
+//!
+//! They are recorded in order, so that a replay produces the same views.
 
 use crate::model::budget::Budget;
 use crate::model::handle::Handle;
@@ -6,39 +8,41 @@ use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 
-/// Something that happened beside the conversation.
+/// An event that is not part of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Another model, another window, or another reserve.
+    /// The window or the reserve changed, for example with the model.
     Budget(Budget),
-    /// The provider refused a request for its length and named its limit, if it did.
+    /// The provider refused a request because of its length.
     Refused {
-        /// What the provider takes at most.
+        /// The provider's limit, if it named one.
         limit: Option<Tokens>,
     },
-    /// The provider told what it counted for a view: of an estimate, only what came since is still one. It is no news:
-    /// hosts tell it with each request, and folding that rests goes on resting.
-    Used {
-        /// What was counted here.
+    /// The provider reported its own token count of a view. It replaces an estimate of that view; only later entries
+    /// remain estimated.
+    ///
+    /// Hosts report it with each request, so it does not end a rest of folding.
+    UsageReported {
+        /// Our count.
         counted: Tokens,
-        /// What the provider counted.
+        /// The provider's count.
         reported: Tokens,
     },
-    /// The provider has forgotten what was sent: nothing came for longer than its cache lives, or the model changed.
-    Cooled,
+    /// The provider's cache is empty: it expired, or the model changed.
+    CacheExpired,
     /// An entry that must not be folded.
     Pinned(EntryId),
     /// An entry that may be folded again.
     Unpinned(EntryId),
-    /// A topic of which more should be kept; empty ends it.
+    /// A topic to keep in more detail; an empty text ends that.
     Focused(String),
-    /// A person wants a fold now: of these entries, or of whatever is old.
-    FoldAsked {
-        /// The first and last entry, or everything old.
+    /// The user requested a fold now.
+    FoldRequested {
+        /// The first and the last entry to fold; `None` for everything old.
         range: Option<(EntryId, EntryId)>,
     },
-    /// A person wants the originals behind a handle back in the view.
+    /// The user requested the originals behind a handle back in the view.
     Unfolded(Handle),
-    /// A model wrote a summary of what was said so far. It stands in the view from the next fold on.
-    Summarised(Summary),
+    /// A model wrote a summary of the existing entries. The next fold places it in the view.
+    SummaryWritten(Summary),
 }

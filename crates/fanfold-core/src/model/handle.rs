@@ -1,15 +1,15 @@
-//! Names an original by its content.
+//! Handles: short names of originals, derived from their content.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The name of an original: the beginning of its hash, in decimal digits.
 ///
-/// Six digits, or more where two originals of one session would share six. Tokenizers take three decimal digits as one
-/// token: a handle costs half of what eight hexadecimal digits do, and there are many in a view.
+/// It has six digits, or more if two originals of one session share the first six. Tokenizers encode three decimal
+/// digits as one token, so a handle costs half as much as eight hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
-    /// All digits of the hash, those that are not shown as zeros.
+    /// The first `digits` digits of the hash, followed by zeros up to `LONG` digits.
     number: u64,
     digits: u8,
 }
@@ -19,12 +19,12 @@ pub struct Handle {
 pub(crate) struct Hash([u8; 32]);
 
 impl Hash {
-    pub(crate) fn of(original: &[u8]) -> Hash {
+    pub(crate) fn new(original: &[u8]) -> Hash {
         Hash(*blake3::hash(original).as_bytes())
     }
 
-    /// The hash of originals one after another, made of their hashes.
-    pub(crate) fn of_all(parts: impl Iterator<Item = Hash>) -> Hash {
+    /// The hash of a sequence of originals, computed from their hashes.
+    pub(crate) fn combine(parts: impl Iterator<Item = Hash>) -> Hash {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
             hasher.update(&part.0);
@@ -33,7 +33,7 @@ impl Hash {
     }
 }
 
-/// Why a text is not a handle.
+/// The text is not a handle.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a handle: a handle is 6 to 18 digits, as they stand in a folded view")]
 pub struct HandleError(String);
@@ -43,26 +43,26 @@ impl Handle {
     const LONG: u8 = 18;
 
     /// The short handle of an original.
-    pub fn of(original: &[u8]) -> Handle {
-        Handle::of_hash(Hash::of(original))
+    pub fn new(original: &[u8]) -> Handle {
+        Handle::from_hash(Hash::new(original))
     }
 
-    /// The short handle of an original whose hash is known.
-    pub(crate) fn of_hash(hash: Hash) -> Handle {
-        Handle::all_of(hash).shortened(Self::SHORT)
+    /// The short handle of an original with this hash.
+    pub(crate) fn from_hash(hash: Hash) -> Handle {
+        Handle::full(hash).shortened(Self::SHORT)
     }
 
-    /// A longer handle of the same original, for when this one is taken by another.
+    /// A longer handle of the same original, for when another original has this one.
     pub(crate) fn longer(self, hash: Hash) -> Handle {
-        Handle::all_of(hash).shortened((self.digits + 3).min(Self::LONG))
+        Handle::full(hash).shortened((self.digits + 3).min(Self::LONG))
     }
 
-    /// Whether this is a handle of the original with that hash.
-    pub(crate) fn names(self, hash: Hash) -> bool {
-        Handle::all_of(hash).shortened(self.digits) == self
+    /// Returns whether this is a handle of the original with this hash.
+    pub(crate) fn matches(self, hash: Hash) -> bool {
+        Handle::full(hash).shortened(self.digits) == self
     }
 
-    fn all_of(hash: Hash) -> Handle {
+    fn full(hash: Hash) -> Handle {
         let bits = u64::from_be_bytes(hash.0[..8].try_into().expect("a hash has 32 bytes"));
         Handle { number: bits % 10_u64.pow(u32::from(Self::LONG)), digits: Self::LONG }
     }
@@ -74,7 +74,7 @@ impl Handle {
 }
 
 impl Handle {
-    /// Writes it out.
+    /// Appends the digits to a text.
     pub(crate) fn push_to(self, out: &mut String) {
         let shown = self.number / 10_u64.pow(u32::from(Self::LONG - self.digits));
         let digit = |place: u8| char::from(b'0' + (shown / 10_u64.pow(u32::from(place)) % 10) as u8);
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_reads_back_as_it_prints() {
-        let short = Handle::of(b"buy milk, eggs and bread");
-        let long = short.longer(Hash::of(b"buy milk, eggs and bread"));
+    fn printed_handles_round_trip() {
+        let short = Handle::new(b"buy milk, eggs and bread");
+        let long = short.longer(Hash::new(b"buy milk, eggs and bread"));
         assert_eq!(short.to_string().len(), 6);
         assert!(long.to_string().starts_with(&short.to_string()));
         assert_eq!(short.to_string().parse::<Handle>().expect("a handle"), short);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn parse_rejects_other_texts() {
         for text in ["", "xyz", "12345", "1234567890123456789", "12345g"] {
             assert!(text.parse::<Handle>().is_err(), "{text}");
         }

@@ -1,28 +1,28 @@
-//! Locations in a transcript: what a fold can replace.
+//! Locations in a transcript that a fold can replace.
 
 use std::sync::Arc;
 
 use crate::model::transcript::{Body, CallId, Entry, EntryId, Transcript};
 
-/// What a fold replaces.
+/// A part of an entry that a fold can replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// The text of a prompt, or what the model said in a step.
+    /// The text of a prompt or of a step.
     Text(EntryId),
-    /// What the model thought in a step.
+    /// The reasoning of a step.
     Reasoning(EntryId),
     /// The arguments of a call.
     Arguments(CallId),
     /// The result of a call.
     Result(CallId),
-    /// An image or file of a prompt, by its position there.
+    /// An image or a file of a prompt, by its index.
     PromptMedia(EntryId, u16),
-    /// An image or file of a result, by its position there.
+    /// An image or a file of a result, by its index.
     ResultMedia(CallId, u16),
 }
 
 impl Place {
-    /// The entry that the place is in.
+    /// The entry that contains the place.
     pub fn entry(self) -> EntryId {
         match self {
             Place::Text(entry) | Place::Reasoning(entry) | Place::PromptMedia(entry, _) => entry,
@@ -31,7 +31,7 @@ impl Place {
     }
 }
 
-/// The places of an entry that hold something.
+/// All places of an entry.
 pub(crate) fn places_of(entry: &Entry, id: EntryId) -> Vec<Place> {
     let mut places = vec![Place::Text(id)];
     match entry {
@@ -53,7 +53,7 @@ pub(crate) fn places_of(entry: &Entry, id: EntryId) -> Vec<Place> {
     places
 }
 
-/// The text at a place; media have none.
+/// The text at a place; `None` for media.
 pub(crate) fn body_at(transcript: &Transcript, place: Place) -> Option<&Body> {
     match place {
         Place::Text(entry) => Some(match transcript.entry(entry) {

@@ -1,42 +1,42 @@
-//! What a provider charges for input and how its cache matches, as a session needs to know it.
+//! A provider's input prices and the rules of its prompt cache.
 
 use crate::model::tokens::Tokens;
 
-/// What a provider charges for input, as multiples of its base price.
+/// A provider's input prices, as multiples of its base price, and the rules of its prompt cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
-    /// Writing to the cache.
+    /// The price of a token written to the cache.
     pub write: f64,
-    /// Reading from it.
+    /// The price of a token read from the cache.
     pub read: f64,
-    /// How long a cached beginning lives after it was last used, in seconds; none is for long.
+    /// The lifetime of a cached prefix after its last use, in seconds; `None` if unlimited.
     pub lifetime: Option<u64>,
-    /// Shorter beginnings are not cached.
+    /// The minimum size of a cached prefix.
     pub minimum: Tokens,
-    /// Where a cached beginning can end.
-    pub ends: CacheEnds,
-    /// Lengths above which the whole request costs more.
+    /// Where a cached prefix can end.
+    pub boundary: CacheBoundary,
+    /// The sizes above which the whole request costs more.
     pub cliffs: Vec<PriceCliff>,
 }
 
-/// Where a cached beginning can end.
+/// Where a cached prefix can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheEnds {
-    /// At any message up to which two requests are equal.
-    Anywhere,
-    /// Where an earlier request ended, or where a breakpoint was set behind a fold.
-    Marks,
+pub enum CacheBoundary {
+    /// After any message up to which two requests are equal.
+    AnyMessage,
+    /// Where an earlier request ended or set a cache breakpoint.
+    Breakpoints,
     /// Only where an earlier request ended.
-    Requests,
+    RequestEnds,
 }
 
-/// A length above which the whole request costs more.
+/// A request size above which the whole request costs more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriceCliff {
-    /// In tokens of input.
+    /// The size in input tokens.
     pub above: Tokens,
-    /// How many times the base price.
-    pub times: f64,
+    /// The price of the whole request as a multiple of the base price.
+    pub factor: f64,
 }
 
 impl Prices {
@@ -47,18 +47,18 @@ impl Prices {
             read: 1.0,
             lifetime: None,
             minimum: Tokens::ZERO,
-            ends: CacheEnds::Anywhere,
+            boundary: CacheBoundary::AnyMessage,
             cliffs: Vec::new(),
         }
     }
 
-    /// What a request costs of which so many tokens are in the cache, in tokens at the base price.
-    pub fn request(&self, tokens: Tokens, cached: Tokens) -> f64 {
-        self.times(tokens) * self.on_the_flat(tokens, cached)
+    /// The cost of a request with `cached` of its tokens in the cache, in tokens at the base price.
+    pub fn request_cost(&self, tokens: Tokens, cached: Tokens) -> f64 {
+        self.cliff_factor(tokens) * self.base_cost(tokens, cached)
     }
 
-    /// The same below all cliffs.
-    pub(crate) fn on_the_flat(&self, tokens: Tokens, cached: Tokens) -> f64 {
+    /// The cost of a request without regard to cliffs.
+    pub(crate) fn base_cost(&self, tokens: Tokens, cached: Tokens) -> f64 {
         if tokens < self.minimum {
             return tokens.0 as f64;
         }
@@ -66,21 +66,21 @@ impl Prices {
         self.read * cached.0 as f64 + self.write * (tokens - cached).0 as f64
     }
 
-    /// What writing a token costs more than reading it.
-    pub fn rewriting(&self) -> f64 {
+    /// The price difference between writing a token to the cache and reading it.
+    pub fn write_surcharge(&self) -> f64 {
         (self.write - self.read).max(0.0)
     }
 
-    /// The first cliff above a length.
+    /// The first cliff at or above a request size.
     pub(crate) fn cliff_above(&self, tokens: Tokens) -> Option<PriceCliff> {
         let ahead = self.cliffs.iter().filter(|cliff| cliff.above >= tokens);
         ahead.min_by_key(|cliff| cliff.above).copied()
     }
 
-    /// How many times the base price a request of this length costs.
-    pub(crate) fn times(&self, tokens: Tokens) -> f64 {
+    /// The price factor of a request of this size.
+    pub(crate) fn cliff_factor(&self, tokens: Tokens) -> f64 {
         let passed = self.cliffs.iter().filter(|cliff| tokens > cliff.above);
-        passed.max_by_key(|cliff| cliff.above).map_or(1.0, |cliff| cliff.times)
+        passed.max_by_key(|cliff| cliff.above).map_or(1.0, |cliff| cliff.factor)
     }
 }
 
@@ -89,12 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_written_and_lifted_by_a_cliff() {
-        let cliffs = vec![PriceCliff { above: Tokens(300), times: 2.0 }];
+    fn request_cost_adds_reads_writes_and_the_cliff_factor() {
+        let cliffs = vec![PriceCliff { above: Tokens(300), factor: 2.0 }];
         let prices =
             Prices { write: 1.25, read: 0.5, minimum: Tokens(50), cliffs, ..Prices::without_cache() };
         let costs = [(40, 0), (100, 40), (200, 100), (400, 300)]
-            .map(|(tokens, cached)| prices.request(Tokens(tokens), Tokens(cached)));
+            .map(|(tokens, cached)| prices.request_cost(Tokens(tokens), Tokens(cached)));
         assert_eq!(costs, [40.0, 125.0, 175.0, 550.0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Entries written out as text, every original byte for byte.
+//! Scripts: entries rendered as text that contains every original byte for byte.
 
 use crate::model::transcript::{Body, Entry, Speaker};
 
@@ -13,7 +13,7 @@ pub(crate) enum EntryPart {
     Result(u16),
 }
 
-/// Writes an entry out as text, every original in it byte for byte.
+/// Appends the script of an entry: every original in it, byte for byte.
 pub(crate) fn write_script(entry: &Entry, out: &mut String) {
     each_part(entry, |_, label, text| {
         out.push_str(label);
@@ -24,7 +24,7 @@ pub(crate) fn write_script(entry: &Entry, out: &mut String) {
     });
 }
 
-/// Calls back with each piece of an entry: whose words it is, its label, its text.
+/// Calls back with the part, the label and the text of each piece of an entry.
 pub(crate) fn each_part(entry: &Entry, mut found: impl FnMut(EntryPart, &str, &str)) {
     match entry {
         Entry::Prompt(prompt) => {
@@ -37,10 +37,10 @@ pub(crate) fn each_part(entry: &Entry, mut found: impl FnMut(EntryPart, &str, &s
             found(EntryPart::Text, label, prompt.body.original());
         }
         Entry::Step(step) => {
-            if says_something(&step.reasoning) {
+            if has_content(&step.reasoning) {
                 found(EntryPart::Text, "thought: ", step.reasoning.original());
             }
-            if says_something(&step.text) {
+            if has_content(&step.text) {
                 found(EntryPart::Text, "", step.text.original());
             }
             let mut label = String::new();
@@ -56,7 +56,7 @@ pub(crate) fn each_part(entry: &Entry, mut found: impl FnMut(EntryPart, &str, &s
     }
 }
 
-/// Whether there is anything in a body: words, or an original that has none, such as sealed reasoning.
-fn says_something(body: &Body) -> bool {
+/// Returns whether a body has a text or an original other than an empty JSON value, such as sealed reasoning.
+fn has_content(body: &Body) -> bool {
     !body.is_empty() || !matches!(body.original().trim(), "" | "null" | "\"\"" | "[]")
 }

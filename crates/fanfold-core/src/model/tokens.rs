@@ -71,7 +71,7 @@ pub fn thousands(n: u64) -> String {
 
 /// The tokens that a provider adds around texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameCosts {
     /// The role and the separators of a message.
     pub message: Tokens,
     /// The frame and the id of a tool call.
@@ -86,12 +86,12 @@ pub trait Count: Send + Sync {
     fn count(&self, text: &str) -> Tokens;
 
     /// The costs of messages, calls and media in addition to their text.
-    fn frame(&self) -> Frame {
-        Frame { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
+    fn frame(&self) -> FrameCosts {
+        FrameCosts { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
     }
 
-    /// Returns whether the count of a text is the sum of the counts of its parts, if it is cut after line ends that are followed by
-    /// optional blanks and a visible character. A slash right after the line end does not qualify.
+    /// Returns whether the count of a text is the sum of the counts of its parts, if it is cut after line ends that
+    /// are followed by optional blanks and a visible character. A slash right after the line end does not qualify.
     fn is_cut_at_lines(&self) -> bool {
         false
     }
@@ -112,8 +112,8 @@ impl Count for Words {
         Tokens(text.split_whitespace().count() as u64)
     }
 
-    fn frame(&self) -> Frame {
-        Frame { message: Tokens::ZERO, call: Tokens::ZERO, media: Tokens(50) }
+    fn frame(&self) -> FrameCosts {
+        FrameCosts { message: Tokens::ZERO, call: Tokens::ZERO, media: Tokens(50) }
     }
 
     fn name(&self) -> &str {

@@ -1,13 +1,13 @@
 //! A conversation, verbatim.
 //!
-//! A transcript is append-only. Its entries are prompts (messages from outside) and steps (model replies with the results
-//! of every call they made); a turn is a run of prompts and the steps answering it.
+//! A transcript is append-only. Its entries are prompts (messages from outside) and steps (model replies with the
+//! results of every call they made); a turn is a run of prompts and the steps answering it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::model::tokens::{Count, Frame, Tokens};
+use crate::model::tokens::{Count, FrameCosts, Tokens};
 
 /// The position of an entry in the client's request. Only the wire formats read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -303,13 +303,13 @@ impl Entry {
 impl Call {
     fn tokens(&self, counter: &dyn Count) -> Tokens {
         let frame = counter.frame();
-        let asked = frame.call + counter.count(&self.tool) + self.arguments.tokens;
+        let call = frame.call + counter.count(&self.tool) + self.arguments.tokens;
         // A call without a result is sent with `NO_RESULT`.
-        let answered = match &self.result {
+        let result = match &self.result {
             Some(outcome) => outcome.tokens(frame),
             None => frame.message + counter.count(NO_RESULT),
         };
-        asked + answered
+        call + result
     }
 }
 
@@ -319,7 +319,7 @@ impl Outcome {
         self.body.count(counter);
     }
 
-    fn tokens(&self, frame: Frame) -> Tokens {
+    fn tokens(&self, frame: FrameCosts) -> Tokens {
         frame.message + self.body.tokens + media_tokens(&self.media, frame)
     }
 
@@ -330,7 +330,7 @@ impl Outcome {
     }
 }
 
-fn media_tokens(media: &[Media], frame: Frame) -> Tokens {
+fn media_tokens(media: &[Media], frame: FrameCosts) -> Tokens {
     Tokens(frame.media.0 * media.len() as u64)
 }
 
@@ -391,7 +391,7 @@ impl Transcript {
     }
 
     /// Sets the result of a running call. Returns false if there is no such call or it has a result.
-    pub fn answer(&mut self, call: CallId, mut outcome: Outcome, counter: &dyn Count) -> bool {
+    pub fn set_result(&mut self, call: CallId, mut outcome: Outcome, counter: &dyn Count) -> bool {
         let Some(Entry::Step(step)) = self.entries.get_mut(call.step.index()) else { return false };
         let Some(found) = step.calls.get_mut(usize::from(call.call)).filter(|call| call.result.is_none())
         else {
@@ -487,8 +487,8 @@ impl Transcript {
     }
 
     /// The newest step with a text.
-    pub fn last_said(&self) -> Option<EntryId> {
-        let says = |entry: &Entry| entry.step().is_some_and(|step| !step.text.as_str().trim().is_empty());
-        self.entries.iter().rposition(says).map(EntryId::from)
+    pub fn last_text_step(&self) -> Option<EntryId> {
+        let has_text = |entry: &Entry| entry.step().is_some_and(|step| !step.text.as_str().trim().is_empty());
+        self.entries.iter().rposition(has_text).map(EntryId::from)
     }
 }

@@ -1,4 +1,4 @@
-//! What will be sent: the transcript as its ledger shows it.
+//! Views: the messages to send, derived from a transcript and its ledger.
 
 use std::sync::Arc;
 
@@ -7,38 +7,38 @@ use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 
-/// One place of an entry that is sent as something shorter.
+/// A place of an entry that is replaced by a stub.
 ///
-/// An empty stub means that the place is left out: only reasoning is ever left out.
+/// An empty stub omits the place, which is only done to reasoning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced.
+    /// The place that is replaced.
     pub place: Place,
-    /// What is sent instead. For arguments this is JSON where the arguments were JSON.
+    /// The text sent instead. The stub of JSON arguments is JSON.
     pub stub: Arc<str>,
 }
 
-/// In whose role a note is sent.
+/// The role of the message that contains a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Voice {
-    /// As a message of fanfold's in the user role, fenced and marked.
+    /// A marked and fenced message of fanfold in the user role.
     Fanfold,
-    /// As a text of the assistant's.
+    /// A message of the assistant.
     Assistant,
 }
 
-/// One piece of a view.
+/// One element of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// An entry as it came.
+    /// An entry without changes.
     Whole(EntryId),
     /// An entry with some of its places folded.
     Edited(EntryId, Vec<Edit>),
-    /// Words of fanfold's own that stand for entries, or that orient the model.
+    /// A text of fanfold that replaces entries or gives the model orientation.
     Note {
-        /// The words.
+        /// The text.
         text: Arc<str>,
-        /// In whose role they are sent.
+        /// The role of its message.
         voice: Voice,
     },
 }
@@ -46,16 +46,16 @@ pub enum Item {
 /// The messages to send; derived, never stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
-    /// The pieces in order.
+    /// The elements in order.
     pub items: Vec<Item>,
-    /// What they cost, tool schemas included.
+    /// Their cost, including the tool schemas.
     pub tokens: Tokens,
-    /// The handles that stand in the view.
+    /// The handles in the view.
     pub handles: Vec<Handle>,
 }
 
 impl View {
-    /// Whether every entry is sent as it came and nothing was added.
+    /// Returns whether every entry is sent without changes and nothing was added.
     pub fn is_untouched(&self) -> bool {
         self.items.iter().all(|item| matches!(item, Item::Whole(_)))
     }

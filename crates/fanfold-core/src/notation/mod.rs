@@ -1,7 +1,7 @@
 //! The text notation for conversations, used in tests, by `fanfold show` and in bug reports.
 //!
-//! One line per message with the keyword in a column of eight. Further lines of a text are indented by that column. A blank
-//! line inside a text may be left empty. Parsing printed entries returns the same entries.
+//! One line per message with the keyword in a column of eight. Further lines of a text are indented by that column. A
+//! blank line inside a text may be left empty. Parsing printed entries returns the same entries.
 //!
 //! ```text
 //! user    what is on the list?
@@ -32,14 +32,14 @@ pub enum NotationError {
         found: String,
     },
     /// A line does not follow a line that it belongs to.
-    #[error("line {line}: this {keyword} has no {wanted} before it")]
+    #[error("line {line}: this {keyword} has no {expected} before it")]
     Stray {
         /// The line number, counted from 1.
         line: usize,
         /// The keyword of the line.
         keyword: &'static str,
-        /// The line it has to follow.
-        wanted: &'static str,
+        /// The keyword of the line that it has to follow.
+        expected: &'static str,
     },
 }
 

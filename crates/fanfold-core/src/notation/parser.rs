@@ -74,17 +74,17 @@ impl Reader {
                 let origin = Origin::message(self.n_messages);
                 let is_error = keyword == Keyword::Error;
                 let outcome = Outcome { body: Body::text(text), is_error, media: Vec::new(), origin };
-                let stray = NotationError::Stray { line: number, keyword: keyword.word(), wanted: "call" };
+                let stray = NotationError::Stray { line: number, keyword: keyword.word(), expected: "call" };
                 self.next_open().ok_or(stray)?.result = Some(outcome);
                 self.n_messages += 1;
             }
             Keyword::Open => {
-                let stray = NotationError::Stray { line: number, keyword: "open", wanted: "call" };
+                let stray = NotationError::Stray { line: number, keyword: "open", expected: "call" };
                 self.next_open().ok_or(stray)?;
             }
             Keyword::Image => {
                 let stray =
-                    NotationError::Stray { line: number, keyword: "image", wanted: "prompt or result" };
+                    NotationError::Stray { line: number, keyword: "image", expected: "prompt or result" };
                 self.image(text).ok_or(stray)?;
             }
         }

@@ -6,7 +6,7 @@ use crate::fold::ledger::{EntryState, Ledger};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::model::view::{Edit, Item, View, Voice};
 
-/// The view of a transcript as its ledger shows it.
+/// Builds the view of a transcript with the folds of its ledger.
 pub fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
     let mut view = View { tokens: ledger.total(transcript), ..View::default() };
     grow(&mut view, transcript, ledger, 0);
@@ -14,7 +14,7 @@ pub fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
     view
 }
 
-/// Adds the entries from `from` on to a view.
+/// Appends the entries from index `from` on to a view.
 pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, from: usize) {
     for i in from..transcript.len() {
         let id = EntryId::from(i);

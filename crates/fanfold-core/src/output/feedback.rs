@@ -1,142 +1,142 @@
-//! What a person hears of a fold that they asked for: what came of it, the sizes, and why.
+//! Feedback on a requested fold for the user: the outcome, the sizes and the reason.
 
 use std::fmt;
 
 use crate::model::tokens::{Tokens, thousands};
 
-/// What happened when somebody asked for a fold.
+/// The result of a requested fold: sizes, counts and the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
-    /// What the view cost before.
+pub struct FoldReport {
+    /// The size of the view before.
     pub before: Tokens,
-    /// What it costs now.
+    /// The size of the view after.
     pub after: Tokens,
-    /// What a request may cost.
+    /// The maximum size of a view.
     pub room: Tokens,
-    /// How many folds were made.
+    /// The number of folds.
     pub n_folds: usize,
-    /// Why none was made, where that is known.
+    /// The reason for making no fold, if known.
     pub why_nothing: Option<String>,
-    /// What became of a summary by a model.
-    pub summary: Written,
-    /// Whether an earlier one stands in the view.
-    pub has_earlier: bool,
+    /// The outcome of the summary by a model.
+    pub summary: SummaryStatus,
+    /// True if a previous summary is in the view.
+    pub has_previous_summary: bool,
 }
 
-/// What became of a summary by a model. The words are shown as they are: secrets are taken out before.
+/// The outcome of a summary by a model. The reasons are shown verbatim, so they must not contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Written {
-    /// Nobody asked for one.
+pub enum SummaryStatus {
+    /// No summary was requested.
     #[default]
-    NotAsked,
-    /// It was written, and costs so much.
-    Yes(Tokens),
-    /// It was written, and does not stand in the view.
+    NotRequested,
+    /// A summary of this size is in the view.
+    Placed(Tokens),
+    /// The summary was written, but does not fit the view.
     NoRoom {
-        /// What it would cost there.
+        /// The size of the summary.
         tokens: Tokens,
-        /// What is free for it.
+        /// The free room.
         free: Tokens,
     },
-    /// None came, and the digest stands alone: why.
-    Instead(String),
-    /// None came, and nothing was to be changed without one: why.
+    /// There is no summary for this reason; the digest is used instead.
+    FellBack(String),
+    /// There is no summary for this reason, and nothing was folded without one.
     Aborted(String),
 }
 
-/// What came of it.
+/// The status of a requested fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum FoldStatus {
     /// Something was folded, or a summary was written.
     Folded,
     /// There was nothing to do.
     Nothing,
-    /// It was given up, and nothing is changed.
+    /// The fold was aborted without changes.
     Aborted,
-    /// It was done without the summary that was asked for.
+    /// The fold was made without the requested summary.
     FellBack,
 }
 
-impl Ended {
-    /// The word for it, as JSON has it.
+impl FoldStatus {
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Ended::Folded => "folded",
-            Ended::Nothing => "nothing",
-            Ended::Aborted => "aborted",
-            Ended::FellBack => "fell_back",
+            FoldStatus::Folded => "folded",
+            FoldStatus::Nothing => "nothing",
+            FoldStatus::Aborted => "aborted",
+            FoldStatus::FellBack => "fell_back",
         }
     }
 }
 
-/// What a person hears of it.
+/// Feedback on a requested fold for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// What came of it.
-    pub ended: Ended,
-    /// The same in a few words.
+    /// The status.
+    pub status: FoldStatus,
+    /// The outcome in a few words.
     pub headline: String,
-    /// What the view cost and costs.
+    /// The size of the view before and after.
     pub token_line: String,
-    /// Why, or what to know of it, if there is anything.
+    /// The reason or a remark, if any.
     pub note: Option<String>,
 }
 
 impl Feedback {
-    /// What a person hears of what happened.
-    pub fn of(asked: &Asked) -> Feedback {
-        let ended = match (&asked.summary, asked.n_folds) {
-            (Written::Aborted(_), _) => Ended::Aborted,
-            (Written::Instead(_), _) => Ended::FellBack,
-            (Written::Yes(_), _) => Ended::Folded,
-            (Written::NotAsked, 0) => Ended::Nothing,
-            (Written::NoRoom { .. }, 0) => Ended::FellBack,
-            (Written::NotAsked | Written::NoRoom { .. }, _) => Ended::Folded,
+    /// Describes the result of a fold.
+    pub fn new(report: &FoldReport) -> Feedback {
+        let status = match (&report.summary, report.n_folds) {
+            (SummaryStatus::Aborted(_), _) => FoldStatus::Aborted,
+            (SummaryStatus::FellBack(_), _) => FoldStatus::FellBack,
+            (SummaryStatus::Placed(_), _) => FoldStatus::Folded,
+            (SummaryStatus::NotRequested, 0) => FoldStatus::Nothing,
+            (SummaryStatus::NoRoom { .. }, 0) => FoldStatus::FellBack,
+            (SummaryStatus::NotRequested | SummaryStatus::NoRoom { .. }, _) => FoldStatus::Folded,
         };
-        let times = match asked.n_folds {
+        let times = match report.n_folds {
             0 => "nothing was folded".to_owned(),
             1 => "folded once".to_owned(),
             n => format!("folded {} times", thousands(n as u64)),
         };
-        let headline = match &asked.summary {
-            Written::NotAsked => times,
-            Written::Yes(tokens) => format!("{times}, and a summary of {tokens} tokens was written"),
-            Written::NoRoom { .. } => format!("{times}, and a summary was written that does not fit"),
-            Written::Instead(_) => format!("{times}, without a summary by a model"),
-            Written::Aborted(_) => "given up; nothing was changed".to_owned(),
+        let headline = match &report.summary {
+            SummaryStatus::NotRequested => times,
+            SummaryStatus::Placed(tokens) => format!("{times}, and a summary of {tokens} tokens was written"),
+            SummaryStatus::NoRoom { .. } => format!("{times}, and a summary was written that does not fit"),
+            SummaryStatus::FellBack(_) => format!("{times}, without a summary by a model"),
+            SummaryStatus::Aborted(_) => "aborted; nothing was changed".to_owned(),
         };
-        let Asked { before, after, room, .. } = asked;
+        let FoldReport { before, after, room, .. } = report;
         let token_line = match before == after {
             true => format!("{before} tokens, unchanged, for a room of {room}"),
             false => format!("{before} → {after} tokens, for a room of {room}"),
         };
-        Feedback { ended, headline, token_line, note: note(asked, ended) }
+        Feedback { status, headline, token_line, note: note(report, status) }
     }
 }
 
-fn note(asked: &Asked, ended: Ended) -> Option<String> {
-    match (&asked.summary, ended) {
-        (Written::Aborted(why), _) => Some(why.clone()),
-        (Written::NoRoom { tokens, free }, _) => Some(format!(
-            "the summary does not stand in the view: it has {tokens} tokens, and {free} are free; a larger --window would do"
+fn note(report: &FoldReport, status: FoldStatus) -> Option<String> {
+    match (&report.summary, status) {
+        (SummaryStatus::Aborted(why), _) => Some(why.clone()),
+        (SummaryStatus::NoRoom { tokens, free }, _) => Some(format!(
+            "the summary is not in the view: it has {tokens} tokens, and {free} are free; a larger --window makes room"
         )),
-        (Written::Instead(why), _) if asked.has_earlier => {
-            Some(format!("{why}; the summary from before stays where it is, and nothing is lost"))
+        (SummaryStatus::FellBack(why), _) if report.has_previous_summary => {
+            Some(format!("{why}; the previous summary stays in the view, and nothing is lost"))
         }
-        (Written::Instead(why), _) => {
-            Some(format!("{why}; the digest, which needs no model, stands in its place, and nothing is lost"))
+        (SummaryStatus::FellBack(why), _) => {
+            Some(format!("{why}; the digest, which needs no model, is used instead, and nothing is lost"))
         }
-        (_, Ended::Nothing) => asked.why_nothing.clone(),
-        _ if asked.after > asked.before => {
-            let more = asked.after - asked.before;
-            Some(format!("the view is longer by {more} tokens: what was written stands in it"))
+        (_, FoldStatus::Nothing) => report.why_nothing.clone(),
+        _ if report.after > report.before => {
+            let more = report.after - report.before;
+            Some(format!("the view is longer by {more} tokens, because it contains the summary"))
         }
         _ => None,
     }
 }
 
 impl fmt::Display for Feedback {
-    /// One line, and one more if there is something to know.
+    /// The headline and the sizes on one line, and the note on another.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.headline, self.token_line)?;
         match &self.note {
@@ -150,59 +150,60 @@ impl fmt::Display for Feedback {
 mod tests {
     use super::*;
 
-    fn check(asked: Asked, ended: Ended, words: &str) {
-        let asked = Asked { before: Tokens(12_000), room: Tokens(20_000), ..asked };
-        let feedback = Feedback::of(&asked);
-        assert_eq!((feedback.ended, feedback.to_string().as_str()), (ended, words));
+    fn check(report: FoldReport, status: FoldStatus, text: &str) {
+        let report = FoldReport { before: Tokens(12_000), room: Tokens(20_000), ..report };
+        let feedback = Feedback::new(&report);
+        assert_eq!((feedback.status, feedback.to_string().as_str()), (status, text));
     }
 
     #[test]
-    fn each_ending_has_its_words() {
+    fn describes_each_outcome() {
         let after = Tokens(5_000);
         check(
-            Asked { after, n_folds: 1, ..Asked::default() },
-            Ended::Folded,
+            FoldReport { after, n_folds: 1, ..FoldReport::default() },
+            FoldStatus::Folded,
             "folded once: 12,000 → 5,000 tokens, for a room of 20,000",
         );
         let why_nothing = Some("nothing old is left to fold".to_owned());
         check(
-            Asked { after: Tokens(12_000), why_nothing, ..Asked::default() },
-            Ended::Nothing,
+            FoldReport { after: Tokens(12_000), why_nothing, ..FoldReport::default() },
+            FoldStatus::Nothing,
             "nothing was folded: 12,000 tokens, unchanged, for a room of 20,000\nnothing old is left to fold",
         );
-        let summary = Written::Yes(Tokens(900));
+        let summary = SummaryStatus::Placed(Tokens(900));
         check(
-            Asked { after: Tokens(12_900), summary, ..Asked::default() },
-            Ended::Folded,
+            FoldReport { after: Tokens(12_900), summary, ..FoldReport::default() },
+            FoldStatus::Folded,
             "nothing was folded, and a summary of 900 tokens was written: 12,000 → 12,900 tokens, for a room of \
-             20,000\nthe view is longer by 900 tokens: what was written stands in it",
+             20,000\nthe view is longer by 900 tokens, because it contains the summary",
         );
-        let summary = Written::Instead("the model fell silent for 60 seconds".to_owned());
+        let summary = SummaryStatus::FellBack("the model fell silent for 60 seconds".to_owned());
         check(
-            Asked { after, n_folds: 3, summary, ..Asked::default() },
-            Ended::FellBack,
+            FoldReport { after, n_folds: 3, summary, ..FoldReport::default() },
+            FoldStatus::FellBack,
             "folded 3 times, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
-             fell silent for 60 seconds; the digest, which needs no model, stands in its place, and nothing is lost",
+             fell silent for 60 seconds; the digest, which needs no model, is used instead, and nothing is lost",
         );
-        let summary = Written::Instead("the model fell silent for 60 seconds".to_owned());
+        let summary = SummaryStatus::FellBack("the model fell silent for 60 seconds".to_owned());
         check(
-            Asked { after, n_folds: 1, summary, has_earlier: true, ..Asked::default() },
-            Ended::FellBack,
+            FoldReport { after, n_folds: 1, summary, has_previous_summary: true, ..FoldReport::default() },
+            FoldStatus::FellBack,
             "folded once, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
-             fell silent for 60 seconds; the summary from before stays where it is, and nothing is lost",
+             fell silent for 60 seconds; the previous summary stays in the view, and nothing is lost",
         );
-        let summary = Written::NoRoom { tokens: Tokens(900), free: Tokens(70) };
+        let summary = SummaryStatus::NoRoom { tokens: Tokens(900), free: Tokens(70) };
         check(
-            Asked { after: Tokens(12_000), summary, ..Asked::default() },
-            Ended::FellBack,
+            FoldReport { after: Tokens(12_000), summary, ..FoldReport::default() },
+            FoldStatus::FellBack,
             "nothing was folded, and a summary was written that does not fit: 12,000 tokens, unchanged, for a room \
-             of 20,000\nthe summary does not stand in the view: it has 900 tokens, and 70 are free; a larger --window would do",
+             of 20,000\nthe summary is not in the view: it has 900 tokens, and 70 are free; a larger --window makes \
+             room",
         );
-        let summary = Written::Aborted("the key in WRITER_KEY was not accepted".to_owned());
+        let summary = SummaryStatus::Aborted("the key in WRITER_KEY was not accepted".to_owned());
         check(
-            Asked { after: Tokens(12_000), summary, ..Asked::default() },
-            Ended::Aborted,
-            "given up; nothing was changed: 12,000 tokens, unchanged, for a room of 20,000\nthe key in WRITER_KEY \
+            FoldReport { after: Tokens(12_000), summary, ..FoldReport::default() },
+            FoldStatus::Aborted,
+            "aborted; nothing was changed: 12,000 tokens, unchanged, for a room of 20,000\nthe key in WRITER_KEY \
              was not accepted",
         );
     }

@@ -1,42 +1,42 @@
-//! What folding has done to a conversation, in numbers.
+//! Statistics of the folds of a conversation.
 
 use crate::fold::ledger::Ledger;
 use crate::fold::receipt::Receipt;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::Transcript;
 
-/// What folding has done to a conversation.
+/// Statistics of the folds of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Metrics {
-    /// Turns: a person's words and the steps that answer them.
+    /// The number of turns.
     pub n_turns: usize,
-    /// Steps of the model.
+    /// The number of steps.
     pub n_steps: usize,
-    /// Folds.
+    /// The number of folds.
     pub n_folds: usize,
-    /// Of those, folds that won less than a tenth.
+    /// The number of folds that saved less than a tenth of the view.
     pub n_weak: usize,
-    /// All that was said.
+    /// The size of the transcript.
     pub transcript: Tokens,
-    /// The view as it is.
+    /// The size of the view.
     pub view: Tokens,
-    /// What the views cost before their folds, added up.
+    /// The sum of the view sizes before each fold.
     pub before: Tokens,
-    /// What they cost after.
+    /// The sum of the view sizes after each fold.
     pub after: Tokens,
-    /// What the provider had to read anew for them.
+    /// The number of tokens that were not read from the provider's cache because of folds.
     pub rewritten: Tokens,
-    /// Summaries that a model wrote.
+    /// The number of summaries written by a model.
     pub n_summaries: usize,
-    /// What the one that stands in the view costs.
+    /// The size of the summary in the view.
     pub summary: Tokens,
 }
 
 impl Metrics {
-    /// The numbers of a conversation.
-    pub fn of(transcript: &Transcript, ledger: &Ledger) -> Metrics {
+    /// Computes the statistics of a conversation.
+    pub fn new(transcript: &Transcript, ledger: &Ledger) -> Metrics {
         let receipts = ledger.receipts();
-        let sum = |of: fn(&Receipt) -> Tokens| receipts.iter().map(of).sum();
+        let sum = |field: fn(&Receipt) -> Tokens| receipts.iter().map(field).sum();
         let is_weak = |receipt: &&Receipt| receipt.saved().0 * 10 < receipt.before.0;
         Metrics {
             n_turns: transcript.turns().len(),
@@ -53,30 +53,30 @@ impl Metrics {
         }
     }
 
-    /// What a fold takes out of the view, on average.
+    /// The average number of tokens that a fold removes from the view.
     pub fn saved_per_fold(&self) -> f64 {
-        share(self.before.0 - self.after.0.min(self.before.0), self.n_folds as u64)
+        quotient(self.before.0 - self.after.0.min(self.before.0), self.n_folds as u64)
     }
 
-    /// What a fold leaves of the view, on average: 0.4 is two fifths. One where nothing was folded.
+    /// The average size of a view after a fold, divided by its size before; 1 without folds.
     pub fn ratio(&self) -> f64 {
-        if self.before == Tokens::ZERO { 1.0 } else { share(self.after.0, self.before.0) }
+        if self.before == Tokens::ZERO { 1.0 } else { quotient(self.after.0, self.before.0) }
     }
 
-    /// What the view is of all that was said.
-    pub fn whole_ratio(&self) -> f64 {
-        if self.transcript == Tokens::ZERO { 1.0 } else { share(self.view.0, self.transcript.0) }
+    /// The size of the view divided by the size of the transcript.
+    pub fn view_ratio(&self) -> f64 {
+        if self.transcript == Tokens::ZERO { 1.0 } else { quotient(self.view.0, self.transcript.0) }
     }
 
-    /// How many folds there are for a hundred turns.
+    /// The number of folds per hundred turns.
     pub fn folds_per_100_turns(&self) -> f64 {
-        share(self.n_folds as u64 * 100, self.n_turns as u64)
+        quotient(self.n_folds as u64 * 100, self.n_turns as u64)
     }
 }
 
-/// A number by another; nothing by nothing is nothing.
-fn share(of: u64, by: u64) -> f64 {
-    if by == 0 { 0.0 } else { of as f64 / by as f64 }
+/// Divides two numbers. Returns zero for a divisor of zero.
+fn quotient(dividend: u64, divisor: u64) -> f64 {
+    if divisor == 0 { 0.0 } else { dividend as f64 / divisor as f64 }
 }
 
 #[cfg(test)]
@@ -89,11 +89,11 @@ mod tests {
     use crate::session::Session;
 
     #[test]
-    fn numbers_are_those_of_the_receipts() {
+    fn metrics_agree_with_the_receipts() {
         let budget = Budget::with_reserve(Tokens(300), Tokens::ZERO);
         let mut session = Session::new(Policy::fanfold(), budget, &Words);
-        let of = |session: &Session<'_>| Metrics::of(session.transcript(), session.ledger());
-        assert_eq!((of(&session).ratio(), of(&session).folds_per_100_turns()), (1.0, 0.0));
+        let metrics = |session: &Session<'_>| Metrics::new(session.transcript(), session.ledger());
+        assert_eq!((metrics(&session).ratio(), metrics(&session).folds_per_100_turns()), (1.0, 0.0));
         for i in 0..20 {
             let words = "some words of a result that is long enough to be worth folding ".repeat(3);
             let text =
@@ -103,13 +103,13 @@ mod tests {
             }
         }
         session.view().expect("it fits");
-        let metrics = of(&session);
+        let metrics = metrics(&session);
         let receipts = session.ledger().receipts();
-        let won: u64 = receipts.iter().map(|receipt| receipt.saved().0).sum();
+        let saved: u64 = receipts.iter().map(|receipt| receipt.saved().0).sum();
         assert!(metrics.n_folds > 1 && metrics.n_folds == receipts.len());
         assert_eq!(metrics.n_turns, 20);
-        assert_eq!(metrics.saved_per_fold(), won as f64 / receipts.len() as f64);
+        assert_eq!(metrics.saved_per_fold(), saved as f64 / receipts.len() as f64);
         assert_eq!(metrics.folds_per_100_turns(), receipts.len() as f64 * 5.0);
-        assert!(metrics.ratio() < 0.9 && metrics.whole_ratio() < 0.5, "{metrics:?}");
+        assert!(metrics.ratio() < 0.9 && metrics.view_ratio() < 0.5, "{metrics:?}");
     }
 }

@@ -10,7 +10,7 @@ pub fn new_pressure_level(notices: &[Notice], view: Tokens, room: Tokens) -> Opt
         Notice::Pressure(level) => Some(*level),
         Notice::Resting { .. } | Notice::NothingToFold(_) => None,
     });
-    let now = Pressure::of(view, Budget::with_reserve(room, Tokens::ZERO));
+    let now = Pressure::new(view, Budget::with_reserve(room, Tokens::ZERO));
     last.filter(|last| *last == now && now > Pressure::None)
 }
 

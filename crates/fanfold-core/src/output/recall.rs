@@ -1,4 +1,4 @@
-//! Gives originals back: whole, by lines, or by a search in them.
+//! Recalls originals: whole, by line numbers, or the lines that match a search.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,45 +12,45 @@ use crate::model::location::{Place, original_at, places_of};
 use crate::model::script::write_script;
 use crate::model::transcript::{EntryId, Transcript};
 
-/// How much of an original is wanted.
+/// The requested part of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Extent {
-    /// All of it.
+    /// The whole original.
     #[default]
     Whole,
-    /// Lines from..=to, counted from one.
+    /// The lines from the first to the last number, inclusive, counted from one.
     Lines(usize, usize),
-    /// The lines that hold a text, with their numbers and some lines around them.
+    /// The lines that contain a text, with line numbers and context.
     Search {
-        /// What to look for, in any case.
+        /// The text, compared without regard to case.
         text: String,
-        /// How many lines to show on either side.
+        /// The number of context lines before and after a match.
         around: usize,
     },
 }
 
-/// Why an original could not be recalled.
+/// An original could not be recalled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecallError {
     /// No fold of this session has the handle.
     #[error("no original has the handle {0}")]
     Unknown(Handle),
-    /// The lines asked for are not there.
-    #[error("{handle} has {lines} lines; {} not among them", wanted(.from, .to))]
+    /// The requested lines do not exist.
+    #[error("{handle} has {lines} lines; {} not among them", describe_lines(.from, .to))]
     NoSuchLines {
         /// The handle.
         handle: Handle,
-        /// How many lines there are.
+        /// The number of lines of the original.
         lines: usize,
-        /// The first line asked for.
+        /// The first requested line.
         from: usize,
-        /// The last line asked for.
+        /// The last requested line.
         to: usize,
     },
 }
 
-/// Lines in words. One that is asked for to the end has no last line that a person wrote.
-fn wanted(from: &usize, to: &usize) -> String {
+/// Describes a range of lines as the user wrote it; the last line of an open range is `usize::MAX`.
+fn describe_lines(from: &usize, to: &usize) -> String {
     match (from, to) {
         (from, &usize::MAX) => format!("those from {from} on are"),
         (from, to) if from == to => format!("line {from} is"),
@@ -58,7 +58,7 @@ fn wanted(from: &usize, to: &usize) -> String {
     }
 }
 
-/// The original behind a handle, or the wanted part of it.
+/// Returns the original behind a handle, or a part of it.
 pub fn recall(
     transcript: &Transcript,
     ledger: &Ledger,
@@ -66,52 +66,52 @@ pub fn recall(
     extent: &Extent,
 ) -> Result<String, RecallError> {
     let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
-    extent.of(content_of(transcript, &ledger.originals, original), handle)
+    extent.extract(content_of(transcript, &ledger.originals, original), handle)
 }
 
-/// The whole texts that the original behind a handle is cut out of, each with the part of it that belongs to the original.
+/// Returns the full texts that contain the original behind a handle, each with the byte range of the original in it.
 ///
-/// Whoever has to know what stands around a part, such as one that takes out secrets, looks at these.
-pub fn recall_within(
+/// Redaction needs the context: a secret may begin before the original or end after it.
+pub fn recall_in_context(
     transcript: &Transcript,
     ledger: &Ledger,
     handle: Handle,
 ) -> Result<Vec<(String, Range<usize>)>, RecallError> {
     let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
     let mut out = Vec::new();
-    add_wholes(transcript, &ledger.originals, original, &mut out);
+    add_containing_texts(transcript, &ledger.originals, original, &mut out);
     Ok(out)
 }
 
-fn add_wholes(
+fn add_containing_texts(
     transcript: &Transcript,
-    named: &Originals,
+    originals: &Originals,
     original: &Original,
     out: &mut Vec<(String, Range<usize>)>,
 ) {
     match original {
         Original::PlaceSlice(place, bytes) => {
-            out.push((content_of(transcript, named, &Original::Place(*place)), bytes.clone()));
+            out.push((content_of(transcript, originals, &Original::Place(*place)), bytes.clone()));
         }
         Original::EntrySlice(entry, bytes) => {
-            out.push((content_of(transcript, named, &Original::Entries(vec![*entry])), bytes.clone()));
+            out.push((content_of(transcript, originals, &Original::Entries(vec![*entry])), bytes.clone()));
         }
         Original::Several(_, handles) => {
-            for (one, _) in handles.iter().filter_map(|handle| named.get(handle)) {
-                add_wholes(transcript, named, one, out);
+            for (part, _) in handles.iter().filter_map(|handle| originals.get(handle)) {
+                add_containing_texts(transcript, originals, part, out);
             }
         }
         Original::Place(_) | Original::Text(..) | Original::Entries(_) => {
-            let whole = content_of(transcript, named, original);
-            let all = 0..whole.len();
-            out.push((whole, all));
+            let text = content_of(transcript, originals, original);
+            let range = 0..text.len();
+            out.push((text, range));
         }
     }
 }
 
 impl Extent {
-    /// Lines as people write them: `40`, `1-40` or `40-`. None if these are no lines.
-    pub fn of_lines(text: &str) -> Option<Extent> {
+    /// Parses line numbers: `40`, `1-40` or `40-`. Returns `None` for other texts.
+    pub fn parse_lines(text: &str) -> Option<Extent> {
         let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n > 0);
         let (from, to) = match text.split_once('-') {
             None => (number(text)?, number(text)?),
@@ -121,14 +121,14 @@ impl Extent {
         (from <= to).then_some(Extent::Lines(from, to))
     }
 
-    /// The wanted part of an original; the handle is for the error.
-    pub fn of(&self, content: String, handle: Handle) -> Result<String, RecallError> {
+    /// Extracts this part of an original. The handle is used in the error.
+    pub fn extract(&self, content: String, handle: Handle) -> Result<String, RecallError> {
         match self {
             Extent::Whole => Ok(content),
             Extent::Lines(from, to) => {
                 let lines: Vec<_> = content.split('\n').collect();
-                let is_there = *from >= 1 && from <= to && *from <= lines.len();
-                if !is_there {
+                let exists = *from >= 1 && from <= to && *from <= lines.len();
+                if !exists {
                     return Err(RecallError::NoSuchLines {
                         handle,
                         lines: lines.len(),
@@ -143,16 +143,16 @@ impl Extent {
     }
 }
 
-/// Every original of a transcript that has this handle, whatever the ledger: a result, arguments, a text.
+/// Finds a text, the arguments or a result by its handle, without a ledger.
 ///
-/// A handle names content, so an original can be found again without knowing how it was folded.
+/// A handle is derived from the content, so an original can be found without knowing how it was folded.
 pub fn find_by_content(transcript: &Transcript, handle: Handle) -> Option<Arc<str>> {
-    let has_name = |content: &Arc<str>| handle.names(Hash::of(content.as_bytes()));
+    let has_handle = |content: &Arc<str>| handle.matches(Hash::new(content.as_bytes()));
     for (i, entry) in transcript.entries().iter().enumerate() {
         let found = places_of(entry, EntryId::from(i))
             .into_iter()
             .filter_map(|place| original_at(transcript, place))
-            .find(|content| has_name(content));
+            .find(|content| has_handle(content));
         if found.is_some() {
             return found;
         }
@@ -160,24 +160,24 @@ pub fn find_by_content(transcript: &Transcript, handle: Handle) -> Option<Arc<st
     None
 }
 
-/// What a handle opened when its original was written down: the transcript is the one of that moment.
+/// Reads a stored original from the transcript that it was recorded for. `parts` are the originals that it refers to.
 ///
-/// None where the transcript has no such place, which means that one of the two is not what it was.
-pub fn open(
+/// Returns `None` if the transcript has no such place, which means that the two do not belong together.
+pub fn open_original(
     transcript: &Transcript,
     original: &Original,
-    named: &BTreeMap<Handle, Original>,
+    parts: &BTreeMap<Handle, Original>,
 ) -> Option<String> {
-    open_within(transcript, original, named, DEEPEST)
+    open_nested(transcript, original, parts, DEEPEST)
 }
 
-/// Names stand for names, but not for ever: what was read from a disk may run in a circle.
+/// The maximum nesting of originals that refer to others. Stored references may be corrupt and form a cycle.
 const DEEPEST: usize = 64;
 
-fn open_within(
+fn open_nested(
     transcript: &Transcript,
     original: &Original,
-    named: &BTreeMap<Handle, Original>,
+    parts: &BTreeMap<Handle, Original>,
     depth: usize,
 ) -> Option<String> {
     let script = |entry: EntryId| {
@@ -197,19 +197,19 @@ fn open_within(
         Original::Text(_, words) => Some(words.to_string()),
         Original::Several(_, handles) => {
             let depth = depth.checked_sub(1)?;
-            let of_handle = |handle: &Handle| open_within(transcript, named.get(handle)?, named, depth);
-            handles.iter().map(of_handle).collect()
+            let open_part = |handle: &Handle| open_nested(transcript, parts.get(handle)?, parts, depth);
+            handles.iter().map(open_part).collect()
         }
     }
 }
 
 fn search(content: &str, text: &str, around: usize) -> String {
-    let wanted = text.to_lowercase();
+    let pattern = text.to_lowercase();
     let lines: Vec<_> = content.split('\n').collect();
     let mut out = String::new();
     let mut shown_to = 0;
     for (i, line) in lines.iter().enumerate() {
-        if !line.to_lowercase().contains(&wanted) {
+        if !line.to_lowercase().contains(&pattern) {
             continue;
         }
         let from = i.saturating_sub(around).max(shown_to);
@@ -218,7 +218,7 @@ fn search(content: &str, text: &str, around: usize) -> String {
             out.push_str("…\n");
         }
         for (n, line) in lines.iter().enumerate().take(to).skip(from) {
-            writeln!(out, "{}: {line}", n + 1).expect("a string takes everything");
+            writeln!(out, "{}: {line}", n + 1).expect("writing to a string does not fail");
         }
         shown_to = to.max(shown_to);
     }
@@ -230,26 +230,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_people_write_them() {
-        assert_eq!(Extent::of_lines("40"), Some(Extent::Lines(40, 40)));
-        assert_eq!(Extent::of_lines("1-40"), Some(Extent::Lines(1, 40)));
-        assert_eq!(Extent::of_lines(" 7 - "), Some(Extent::Lines(7, usize::MAX)));
+    fn parses_line_ranges() {
+        assert_eq!(Extent::parse_lines("40"), Some(Extent::Lines(40, 40)));
+        assert_eq!(Extent::parse_lines("1-40"), Some(Extent::Lines(1, 40)));
+        assert_eq!(Extent::parse_lines(" 7 - "), Some(Extent::Lines(7, usize::MAX)));
         for wrong in ["", "-", "-3", "0", "0-3", "9-3", "1-2-3", "all"] {
-            assert_eq!(Extent::of_lines(wrong), None, "{wrong}");
+            assert_eq!(Extent::parse_lines(wrong), None, "{wrong}");
         }
     }
 
     #[test]
-    fn lines_that_are_not_there_are_told_as_they_were_asked_for() {
+    fn errors_quote_the_requested_lines() {
         let handle: Handle = "291227".parse().expect("a handle");
-        let told = |lines: &str| {
-            let extent = Extent::of_lines(lines).expect("lines");
-            extent.of("one\ntwo".to_owned(), handle).map_err(|error| error.to_string())
+        let extracted = |lines: &str| {
+            let extent = Extent::parse_lines(lines).expect("lines");
+            extent.extract("one\ntwo".to_owned(), handle).map_err(|error| error.to_string())
         };
         let wrong = |what: &str| Err(format!("291227 has 2 lines; {what} not among them"));
-        assert_eq!(told("900-"), wrong("those from 900 on are"));
-        assert_eq!(told("3-4"), wrong("lines 3 to 4 are"));
-        assert_eq!(told("3"), wrong("line 3 is"));
-        assert_eq!(told("2-"), Ok("two".to_owned()));
+        assert_eq!(extracted("900-"), wrong("those from 900 on are"));
+        assert_eq!(extracted("3-4"), wrong("lines 3 to 4 are"));
+        assert_eq!(extracted("3"), wrong("line 3 is"));
+        assert_eq!(extracted("2-"), Ok("two".to_owned()));
     }
 }

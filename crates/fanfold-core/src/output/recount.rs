@@ -1,11 +1,11 @@
-//! Counts a view from its pieces, without trusting the ledger's sums.
+//! Counts a view from its elements, independently of the sums in the ledger.
 
 use crate::model::location::{Place, body_at};
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Body, Transcript};
 use crate::model::view::{Edit, Item, View};
 
-/// What a view costs, counted anew.
+/// Counts the cost of a view.
 pub fn recount(transcript: &Transcript, view: &View, counter: &dyn Count) -> Tokens {
     let frame = counter.frame();
     let items = view.items.iter().map(|item| match item {
@@ -21,10 +21,13 @@ pub fn recount(transcript: &Transcript, view: &View, counter: &dyn Count) -> Tok
                     }
                     Place::Text(_) | Place::Reasoning(_) | Place::Arguments(_) => 0,
                 };
-                let gone = body + Tokens(frame.media.0 * n_media);
-                (gone, counter.count(&edit.stub))
+                let replaced = body + Tokens(frame.media.0 * n_media);
+                (replaced, counter.count(&edit.stub))
             };
-            edits.iter().map(edit).fold(transcript.tokens(*id), |cost, (gone, stub)| cost + stub - gone)
+            edits
+                .iter()
+                .map(edit)
+                .fold(transcript.tokens(*id), |cost, (replaced, stub)| cost + stub - replaced)
         }
     });
     transcript.overhead() + items.sum()

@@ -1,6 +1,6 @@
-//! What the agent has seen and done so far: the working context.
+//! The working context: the files that the agent has seen and changed, the newest test runs and the open errors.
 //!
-//! It rides at the very end of a view, so that the cached prefix never changes with it.
+//! It is appended at the end of a view, so that it does not change the cached prefix.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,42 +11,43 @@ use crate::fold::policy::Policy;
 use crate::model::location::Place;
 use crate::model::transcript::{CallId, EntryId, Transcript};
 
-/// What the agent has seen and done so far.
+/// A summary of the agent's work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkingContext {
-    /// Files that were looked at, newest last.
-    pub files: Vec<FileSeen>,
-    /// Files that were changed, newest last.
+    /// The files that were read, newest last.
+    pub files: Vec<SeenFile>,
+    /// The files that were changed, newest last.
     pub edited: Vec<String>,
-    /// The newest verdict of each test run: the command, and how it ended.
+    /// The newest result of each test command: the command and its outcome.
     pub verdicts: Vec<(String, String)>,
-    /// Errors of commands whose newest run failed.
+    /// The errors of commands whose newest run failed.
     pub open_errors: Vec<String>,
-    /// The newest look at the state of the repository.
+    /// The newest git command and the number of lines that it printed.
     pub git: Option<String>,
 }
 
-/// A file that was looked at.
+/// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSeen {
-    /// The file.
+pub struct SeenFile {
+    /// The path of the file.
     pub path: String,
-    /// Whether the whole of it was seen.
+    /// True if the whole file was read.
     pub is_whole: bool,
-    /// The lines that were seen, as a set of ranges that do not touch.
+    /// The lines that were read, as disjoint ranges that are not adjacent.
     pub ranges: Vec<LineRange>,
-    /// Whether what was seen still stands in the view word for word.
+    /// True if the newest read is in the view verbatim.
     pub is_visible: bool,
-    /// Whether it was changed since it was last looked at.
+    /// True if the file was changed since it was last read.
     pub is_changed_since: bool,
-    /// How often it was looked at.
+    /// The number of reads.
     pub n_reads: usize,
-    last: usize,
+    /// The index of the entry with the newest read.
+    last_read_at: usize,
 }
 
-/// The working context of a conversation as its ledger shows it.
+/// Computes the working context of a conversation. The ledger determines the visibility of files.
 pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy) -> WorkingContext {
-    let mut seen: BTreeMap<String, FileSeen> = BTreeMap::new();
+    let mut seen: BTreeMap<String, SeenFile> = BTreeMap::new();
     let mut context = WorkingContext::default();
     let mut runs: BTreeMap<String, (usize, Option<String>)> = BTreeMap::new();
     let mut verdicts: BTreeMap<String, (usize, String)> = BTreeMap::new();
@@ -56,33 +57,33 @@ pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy
             let Some(outcome) = &call.result else { continue };
             let id = CallId { step: EntryId::from(i), call: n as u16 };
             let deed = parse_action_with_rules(&policy.tools, call);
-            let ending = call_status(&deed, outcome);
-            let has_failed = ending.verdict == Verdict::Failed;
+            let status = call_status(&deed, outcome);
+            let has_failed = status.verdict == Verdict::Failed;
             if !has_failed {
-                see(&mut seen, &deed, i, is_visible(ledger, id));
-                change(&mut seen, &mut context.edited, &deed);
+                record_reads(&mut seen, &deed, i, is_visible(ledger, id));
+                record_changes(&mut seen, &mut context.edited, &deed);
             }
             if deed.verb == Verb::Run {
-                runs.insert(deed.target.clone(), (i, ending.error.clone().filter(|_| has_failed)));
+                runs.insert(deed.target.clone(), (i, status.error.clone().filter(|_| has_failed)));
             }
             if deed.is_test {
-                let told = match (ending.tests, has_failed) {
+                let result = match (status.tests, has_failed) {
                     (Some(tests), _) => format!("{} passed, {} failed", tests.passed, tests.failed),
                     (None, true) => "failed".to_owned(),
                     (None, false) => "passed".to_owned(),
                 };
-                verdicts.insert(deed.target.clone(), (i, told));
+                verdicts.insert(deed.target.clone(), (i, result));
             }
             if deed.target.starts_with("git ") && deed.verb == Verb::Run {
-                context.git = Some(format!("{} ({} lines)", deed.target, ending.n_lines));
+                context.git = Some(format!("{} ({} lines)", deed.target, status.n_lines));
             }
         }
     }
     context.files = seen.into_values().collect();
-    context.files.sort_by_key(|file| file.last);
-    let mut verdicts: Vec<_> = verdicts.into_iter().map(|(run, (at, told))| (at, run, told)).collect();
+    context.files.sort_by_key(|file| file.last_read_at);
+    let mut verdicts: Vec<_> = verdicts.into_iter().map(|(run, (at, result))| (at, run, result)).collect();
     verdicts.sort();
-    context.verdicts = verdicts.into_iter().map(|(_, run, told)| (run, told)).collect();
+    context.verdicts = verdicts.into_iter().map(|(_, run, result)| (run, result)).collect();
     let mut errors: Vec<_> = runs.into_values().filter_map(|(at, error)| Some((at, error?))).collect();
     errors.sort();
     context.open_errors = errors.into_iter().map(|(_, error)| error).collect();
@@ -94,23 +95,23 @@ fn is_visible(ledger: &Ledger, id: CallId) -> bool {
     !is_folded && !ledger.is_in_segment(id.step)
 }
 
-fn see(seen: &mut BTreeMap<String, FileSeen>, deed: &Action, at: usize, is_visible: bool) {
-    for sight in &deed.reads {
-        let file = seen.entry(sight.path.clone()).or_insert_with(|| FileSeen {
-            path: sight.path.clone(),
+fn record_reads(seen: &mut BTreeMap<String, SeenFile>, deed: &Action, at: usize, is_visible: bool) {
+    for read in &deed.reads {
+        let file = seen.entry(read.path.clone()).or_insert_with(|| SeenFile {
+            path: read.path.clone(),
             is_whole: false,
             ranges: Vec::new(),
             is_visible: false,
             is_changed_since: false,
             n_reads: 0,
-            last: at,
+            last_read_at: at,
         });
-        // What was seen before a change, or is folded by now, is not what is visible.
+        // Ranges that were read before a change, or whose reads are folded, are out of date.
         if file.is_changed_since || !file.is_visible {
             file.ranges.clear();
             file.is_whole = false;
         }
-        match sight.lines {
+        match read.lines {
             ReadLines::All => file.is_whole = true,
             ReadLines::Range(range) => file.ranges = with_range(&file.ranges, range),
             ReadLines::Unknown => {}
@@ -118,11 +119,11 @@ fn see(seen: &mut BTreeMap<String, FileSeen>, deed: &Action, at: usize, is_visib
         file.is_visible = is_visible;
         file.is_changed_since = false;
         file.n_reads += 1;
-        file.last = at;
+        file.last_read_at = at;
     }
 }
 
-fn change(seen: &mut BTreeMap<String, FileSeen>, edited: &mut Vec<String>, deed: &Action) {
+fn record_changes(seen: &mut BTreeMap<String, SeenFile>, edited: &mut Vec<String>, deed: &Action) {
     for path in &deed.changes {
         if let Some(file) = seen.get_mut(path) {
             file.is_changed_since = true;
@@ -132,7 +133,7 @@ fn change(seen: &mut BTreeMap<String, FileSeen>, edited: &mut Vec<String>, deed:
     }
 }
 
-/// A set of ranges with one more in it; ranges that touch become one.
+/// Adds a range to a set of ranges. Overlapping and adjacent ranges are merged.
 fn with_range(ranges: &[LineRange], range: LineRange) -> Vec<LineRange> {
     let mut all = ranges.to_vec();
     all.push(range);
@@ -147,7 +148,7 @@ fn with_range(ranges: &[LineRange], range: LineRange) -> Vec<LineRange> {
     out
 }
 
-impl fmt::Display for FileSeen {
+impl fmt::Display for SeenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path)?;
         if !self.is_whole && !self.ranges.is_empty() {
@@ -179,11 +180,11 @@ impl fmt::Display for WorkingContext {
             let surplus = lines.len().saturating_sub(MOST);
             lines[surplus..].iter().try_for_each(|line| writeln!(f, "- {line}"))
         };
-        section("files seen", self.files.iter().map(FileSeen::to_string).collect())?;
+        section("files seen", self.files.iter().map(SeenFile::to_string).collect())?;
         section("files changed", self.edited.clone())?;
         section(
             "last test runs",
-            self.verdicts.iter().map(|(run, told)| format!("{run}: {told}")).collect(),
+            self.verdicts.iter().map(|(run, result)| format!("{run}: {result}")).collect(),
         )?;
         section("open errors", self.open_errors.clone())?;
         section("repository", self.git.iter().cloned().collect())
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_sets_and_changes_are_seen() {
+    fn lists_merged_ranges_and_later_changes() {
         check(
             r#"
 call    Read {"file_path":"src/a.rs","offset":1,"limit":10}
@@ -240,7 +241,7 @@ result  test result: FAILED. 3 passed; 1 failed; 0 ignored
     }
 
     #[test]
-    fn nothing_seen_says_nothing() {
+    fn is_empty_without_tool_calls() {
         check("user    hello", &expect![""]);
     }
 }

@@ -30,7 +30,7 @@ impl Policy {
     /// Observation masking: the last ten results stay, older ones become a placeholder.
     pub fn mask() -> Policy {
         Policy {
-            strategy: Strategy::From(0),
+            strategy: Strategy::Threshold(0),
             tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },
             stages: vec![Stage::new("normal", vec![PASS]), last_resort()],
             ..Policy::base("mask")

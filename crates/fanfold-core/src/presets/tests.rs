@@ -9,7 +9,7 @@ use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::policy::{Head, LateSystemReach, Policy, Reach, Stage, Tail, UserTextReach};
 use crate::model::budget::Budget;
 use crate::model::parallel::Sequential;
-use crate::model::tokens::{Count, Frame, Tokens};
+use crate::model::tokens::{Count, FrameCosts, Tokens};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::notation::{parse, print_view};
 use crate::output::assemble::assemble;
@@ -49,8 +49,8 @@ impl Count for FourBytes {
         Tokens(text.len().div_ceil(4) as u64)
     }
 
-    fn frame(&self) -> Frame {
-        Frame { message: Tokens(1), call: Tokens(1), media: Tokens(50) }
+    fn frame(&self) -> FrameCosts {
+        FrameCosts { message: Tokens(1), call: Tokens(1), media: Tokens(50) }
     }
 
     fn name(&self) -> &str {

@@ -10,7 +10,7 @@ impl Policy {
     pub fn window() -> Policy {
         let drop = Stage { tail: 0, reach: everything_old(), ..Stage::new("oldest out", vec![DROP]) };
         Policy {
-            strategy: Strategy::From(1000),
+            strategy: Strategy::Threshold(1000),
             low_mark: 1000,
             tail: Tail { share: 0, steps: 1, results: 0, ceiling: 1000 },
             stages: vec![drop, last_resort()],

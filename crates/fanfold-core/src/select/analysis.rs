@@ -56,7 +56,7 @@ impl Analysis {
         scan
     }
 
-    /// Whether the scan of an entry is cached.
+    /// Returns whether the scan of an entry is cached.
     pub(crate) fn has_scan(&self, id: EntryId) -> bool {
         self.scans.contains_key(&id)
     }
@@ -86,7 +86,7 @@ impl Analysis {
         }
     }
 
-    /// What a call did.
+    /// The action of a call.
     pub(crate) fn action(&mut self, transcript: &Transcript, rules: &[ToolRule], id: CallId) -> Arc<Action> {
         let action = self.actions.entry(id);
         Arc::clone(action.or_insert_with(|| Arc::new(parse_action_with_rules(rules, transcript.call(id)))))
@@ -128,5 +128,5 @@ impl Analysis {
 pub(crate) fn hash_of_entry(transcript: &Transcript, entry: EntryId) -> Hash {
     let mut script = String::new();
     write_script(transcript.entry(entry), &mut script);
-    Hash::of(script.as_bytes())
+    Hash::new(script.as_bytes())
 }

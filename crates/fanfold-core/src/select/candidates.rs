@@ -1,4 +1,4 @@
-//! Lines of folded entries that may stay in a segment, and what each is worth as a whole.
+//! Lines of folded entries that may be kept in a segment, and the worth of each line as a whole.
 
 use std::sync::Arc;
 

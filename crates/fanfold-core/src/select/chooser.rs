@@ -70,7 +70,7 @@ pub(crate) struct ChosenLine {
 pub(crate) struct Chooser<'a> {
     lines: &'a [CandidateLine<'a>],
     /// The stretch of each line, in order.
-    of_stretch: &'a [u32],
+    stretches: &'a [u32],
     counter: &'a dyn Count,
     /// The value of each atom; zero once it is in a chosen line.
     values: &'a mut [f32],
@@ -89,17 +89,17 @@ impl<'a> Chooser<'a> {
     /// Lines and stretches are in order; values are by atom id.
     pub(crate) fn new(
         lines: &'a [CandidateLine<'a>],
-        of_stretch: &'a [u32],
+        stretches: &'a [u32],
         values: &'a mut [f32],
         counter: &'a dyn Count,
     ) -> Chooser<'a> {
         let mut chooser = Chooser {
             lines,
-            of_stretch,
+            stretches,
             counter,
             values,
             whole: whole_worth(lines),
-            is_open: vec![false; of_stretch.last().map_or(0, |last| *last as usize + 1)],
+            is_open: vec![false; stretches.last().map_or(0, |last| *last as usize + 1)],
             is_chosen: vec![false; lines.len()],
             queue: Queue::default(),
             buffer: String::new(),
@@ -153,11 +153,11 @@ impl<'a> Chooser<'a> {
         for &atom in self.lines[i].atoms {
             self.values[atom as usize] = 0.0;
         }
-        let stretch = self.of_stretch[i];
+        let stretch = self.stretches[i];
         if !std::mem::replace(&mut self.is_open[stretch as usize], true) {
             // The other lines of the stretch no longer have to pay for its handle.
-            let first = self.of_stretch.partition_point(|other| *other < stretch);
-            let others = (first..self.lines.len()).take_while(|&i| self.of_stretch[i] == stretch);
+            let first = self.stretches.partition_point(|other| *other < stretch);
+            let others = (first..self.lines.len()).take_while(|&i| self.stretches[i] == stretch);
             let keys: Vec<u64> = others.filter(|&i| !self.is_chosen[i]).filter_map(|i| self.key(i)).collect();
             self.queue.later.extend(keys);
         }
@@ -176,7 +176,7 @@ impl<'a> Chooser<'a> {
 
     /// The additional cost of the first line of a stretch: a handle and a source name.
     fn opening_cost(&self, i: usize) -> usize {
-        if self.is_open[self.of_stretch[i] as usize] { 0 } else { HANDLE + SOURCE }
+        if self.is_open[self.stretches[i] as usize] { 0 } else { HANDLE + SOURCE }
     }
 
     /// The value per token of a line as the upper half of a sort key, with the index of the line as the lower half.

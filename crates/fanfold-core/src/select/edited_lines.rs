@@ -1,7 +1,7 @@
 //! The lines of a file that the agent's newest edits touched.
 //!
-//! An edit quotes the lines it changes with some context. Where a later read of the file has to become shorter, the agent
-//! is most likely to need these lines.
+//! An edit quotes the lines it changes with some context. Where a later read of the file has to become shorter, the
+//! agent is most likely to need these lines.
 
 use std::collections::HashSet;
 

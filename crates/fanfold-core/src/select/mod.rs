@@ -1,4 +1,4 @@
-//! Which lines of a folded entry stay.
+//! Selects the lines of folded entries that are kept.
 
 pub(crate) mod analysis;
 pub(crate) mod scan;

@@ -46,7 +46,7 @@ struct LineSpan {
     /// The end of the line in `normalized`, plus one; zero if the line is the same in the script. It begins where the
     /// previous normalized line ends.
     normalized_end: u32,
-    /// Where the code of the line begins, after its line number, if the line is from a file; its indentation is included.
+    /// The offset of the code in a line of a file: after the line number, before the indentation.
     code_at: u32,
     /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
     hash: LineHash,
@@ -57,13 +57,13 @@ struct LineSpan {
 pub(crate) struct ScanLine<'a> {
     scan: &'a Scan,
     span: &'a LineSpan,
-    /// Where the line begins in `normalized`.
+    /// The offset of the line in `normalized`.
     normalized_at: u32,
     pub(crate) atoms: &'a [AtomId],
 }
 
 impl<'a> ScanLine<'a> {
-    /// Where the line begins in the script.
+    /// The offset of the line in the script.
     pub(crate) fn at(&self) -> usize {
         self.span.at as usize
     }
@@ -118,7 +118,7 @@ pub(crate) type LocalAtom = (Atom, [Word; 3]);
 
 /// Reusable buffers for scanning entries on one thread.
 #[derive(Default)]
-struct Scanner {
+struct EntryScanner {
     ids: AtomIds,
     compact: CompactJson,
     lines: Vec<LineSpan>,
@@ -145,11 +145,11 @@ pub(crate) fn scan_entries(
 
 /// Scans one entry.
 pub(crate) fn scan_entry((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
-    Scanner::default().scan((entry, tokens), rules)
+    EntryScanner::default().scan((entry, tokens), rules)
 }
 
 fn scan_in_order(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<LocalScan> {
-    let mut scanner = Scanner::default();
+    let mut scanner = EntryScanner::default();
     entries.iter().map(|entry| scanner.scan(*entry, rules)).collect()
 }
 
@@ -184,11 +184,11 @@ fn text_len(entry: &Entry) -> usize {
     }
 }
 
-impl Scanner {
+impl EntryScanner {
     fn scan(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
         let size = text_len(entry);
         let (mut script, mut normalized) = (String::with_capacity(size + size / 16 + 32), String::new());
-        let Scanner { ids, compact, lines, atoms, local_atoms } = self;
+        let EntryScanner { ids, compact, lines, atoms, local_atoms } = self;
         lines.clear();
         atoms.clear();
         local_atoms.clear();
@@ -238,10 +238,10 @@ impl Scanner {
         });
         let (lines, atoms) = (lines.clone(), atoms.clone());
         let is_whole = tokens <= SLICE;
-        let hash = is_whole.then(|| Hash::of(script.as_bytes()));
+        let hash = is_whole.then(|| Hash::new(script.as_bytes()));
         let ranges = if is_whole { Vec::new() } else { slices(&script, tokens, SLICE) };
         let slices =
-            ranges.into_iter().map(|range| (range.clone(), Hash::of(script[range].as_bytes()))).collect();
+            ranges.into_iter().map(|range| (range.clone(), Hash::new(script[range].as_bytes()))).collect();
         let scan = Scan { script, hash, slices, lines, atoms, normalized, calls };
         LocalScan { scan, local_atoms: local_atoms.clone() }
     }

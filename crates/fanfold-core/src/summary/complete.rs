@@ -8,11 +8,11 @@ use crate::summary::sections::{BLOCKED, CRITICAL, FILES, Sections, TASK};
 /// The text of the first section: the user's newest message, quoted from the transcript.
 pub(crate) fn task_section(transcript: &Transcript) -> String {
     const LONGEST: usize = 1_400;
-    let says = |id: &EntryId| {
+    let has_text = |id: &EntryId| {
         let prompt = transcript.entry(*id).prompt().filter(|_| transcript.entry(*id).is_user());
         prompt.is_some_and(|prompt| !prompt.body.as_str().trim().is_empty())
     };
-    let newest = (0..transcript.len()).rev().map(EntryId::from).find(says);
+    let newest = (0..transcript.len()).rev().map(EntryId::from).find(has_text);
     let Some(prompt) = newest.and_then(|id| transcript.entry(id).prompt()) else {
         return "No user had said anything when this was written.".to_owned();
     };
@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn quotes_the_newest_user_message() {
         let mut transcript = Transcript::new();
-        let said = "user    first\nsay     ok\nuser    make it   fast\n        please\nsay     I will\nuser       \n";
-        for entry in parse(said).expect("the notation is right") {
+        let conversation = "user    first\nsay     ok\nuser    make it   fast\n        please\nsay     I will\nuser       \n";
+        for entry in parse(conversation).expect("the notation is right") {
             transcript.append(entry, &Words);
         }
         assert!(

@@ -33,18 +33,18 @@ pub(crate) fn critical(chunk: &Chunk, lexicon: &Lexicon, most: usize) -> Vec<Ref
     let mut errors: Vec<String> = Vec::new();
     let mut is_result = false;
     for line in chunk.text.lines() {
-        let said = line.trim();
-        if let Some(whose) = label_in(said) {
-            is_result = whose.starts_with("call ");
-        } else if is_result && severity_of(said) == Severity::Error {
+        let trimmed = line.trim();
+        if let Some(label) = label_in(trimmed) {
+            is_result = label.starts_with("call ");
+        } else if is_result && severity_of(trimmed) == Severity::Error {
             // In a JSON dump, the next string is not part of the error.
-            let error = said.split("\", \"").next().unwrap_or(said);
+            let error = trimmed.split("\", \"").next().unwrap_or(trimmed);
             let error = head(error, LONGEST).trim_end().to_owned();
             errors.retain(|known| *known != error);
             errors.push(error);
         }
-        each_atom(line, |atom, place| {
-            let text = &line[place];
+        each_atom(line, |atom, range| {
+            let text = &line[range];
             let found = match atom.kind() {
                 AtomKind::Path if is_path(text) => &mut paths,
                 AtomKind::Number if text.len() >= 4 => &mut ids,
@@ -77,9 +77,9 @@ fn best(found: BTreeMap<String, f32>, most: usize) -> impl Iterator<Item = Strin
 
 /// The text of a label line, which gives the author of the following lines.
 fn label_in(line: &str) -> Option<&str> {
-    let (number, whose) = line.strip_prefix('[').and_then(|rest| rest.split_once("] "))?;
+    let (number, label) = line.strip_prefix('[').and_then(|rest| rest.split_once("] "))?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some(whose)
+    is_number.then_some(label)
 }
 
 fn is_path(text: &str) -> bool {
@@ -87,7 +87,8 @@ fn is_path(text: &str) -> bool {
 }
 
 impl Reference {
-    /// Returns whether the reference appears in a text. The file name is enough for a path, and most of the words for an error.
+    /// Returns whether the reference appears in a text. The file name is enough for a path, and most of the words for
+    /// an error.
     pub(crate) fn appears_in(&self, text: &str) -> bool {
         if text.contains(&self.text) {
             return true;
@@ -99,8 +100,8 @@ impl Reference {
                 name.len() >= 5 && name.contains('.') && text.contains(name)
             }
             ReferenceKind::Error => {
-                let wanted = normalize(&self.text);
-                let words: Vec<&str> = wanted.split(' ').filter(|word| word.len() > 2).collect();
+                let error = normalize(&self.text);
+                let words: Vec<&str> = error.split(' ').filter(|word| word.len() > 2).collect();
                 let has_most_words = |line: &str| {
                     let line = normalize(line);
                     let n_found = words.iter().filter(|word| line.contains(**word)).count();

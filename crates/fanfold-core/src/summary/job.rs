@@ -1,7 +1,7 @@
 //! A summary job: the requests to send to a model, one after another.
 //!
-//! A job does no I/O: the host sends each request and passes the answer back. An unusable answer is requested once more, with
-//! a list of its flaws. If the second answer is unusable too, the job ends without effect.
+//! A job does no I/O: the host sends each request and passes the answer back. An unusable answer is requested once
+//! more, with a list of its flaws. If the second answer is unusable too, the job ends without effect.
 
 use std::ops::Range;
 
@@ -202,8 +202,8 @@ impl<'c> SummaryJob<'c> {
         };
         match check_answer(&answer, &criteria) {
             Ok(mut sections) => {
-                let kept = self.lost_files(&sections);
-                let required: Vec<Reference> = critical.iter().cloned().chain(kept).collect();
+                let lost = self.lost_files(&sections);
+                let required: Vec<Reference> = critical.iter().cloned().chain(lost).collect();
                 self.n_added += complete(&mut sections, &self.task, &required, self.counter, self.budget);
                 let text = clean(&(self.options.redact)(&sections.print())).into();
                 self.summary = Some(Summary { text, upto: chunk.last, day: self.options.today.clone() });
@@ -322,16 +322,16 @@ fn cost(transcript: &Transcript, range: Range<usize>) -> Tokens {
     range.map(|i| transcript.tokens(EntryId::from(i))).sum()
 }
 
-/// The maximum length of a summary: a fifth of what it replaces, at least 2,000 tokens, at most a twentieth of the window
-/// and 10,000. In a small window, the minimum is a tenth of it.
+/// The maximum length of a summary: a fifth of what it replaces, at least 2,000 tokens, at most a twentieth of the
+/// window and 10,000. In a small window, the minimum is a tenth of it.
 fn budget(replaces: Tokens, window: Tokens) -> Tokens {
     let most = window.permille(50).min(Tokens(10_000));
     let least = Tokens(2_000).min(window.permille(100));
     replaces.permille(200).min(most).max(least)
 }
 
-/// The room for originals in the model's window: without the answer, the previous summary, the prompt, and a margin for a
-/// different tokenizer.
+/// The room for originals in the model's window: without the answer, the previous summary, the prompt, and a margin
+/// for a different tokenizer.
 fn room(window: Tokens, budget: Tokens) -> Tokens {
     const WORDS: Tokens = Tokens(1_800);
     const LEAST: Tokens = Tokens(400);
@@ -351,8 +351,8 @@ fn without_task(text: &str) -> String {
 fn newest_user_messages(transcript: &Transcript) -> String {
     const EACH: usize = 260;
     const TURNS: usize = 3;
-    let people = transcript.entries().iter().rev().filter(|entry| entry.is_user()).filter_map(Entry::prompt);
-    let words = people.map(|prompt| prompt.body.as_str().split_whitespace().collect::<Vec<_>>().join(" "));
+    let prompts = transcript.entries().iter().rev().filter(|entry| entry.is_user()).filter_map(Entry::prompt);
+    let words = prompts.map(|prompt| prompt.body.as_str().split_whitespace().collect::<Vec<_>>().join(" "));
     let short = words.filter(|words| !words.is_empty()).take(TURNS).map(|words| {
         let end = words.char_indices().nth(EACH).map_or(words.len(), |(at, _)| at);
         words[..end].to_owned()

@@ -1,8 +1,8 @@
 //! Prepares the originals for the model that writes a summary, in chunks that fit its window.
 //!
-//! Originals that fit are shown whole. Otherwise lines are chosen from the whole chunk: descriptions of calls, messages,
-//! failures, then the lines with the most new paths, values and names per token. A long result therefore gets more lines
-//! than a short one, and repeated content gets none.
+//! Originals that fit are shown whole. Otherwise lines are chosen from the whole chunk: descriptions of calls,
+//! messages, failures, then the lines with the most new paths, values and names per token. A long result therefore
+//! gets more lines than a short one, and repeated content gets none.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ fn chunk(analysis: &mut Analysis, options: &MaterialOptions<'_>, ids: &[EntryId]
     for call in sources.iter().flat_map(|source| &source.scan.calls) {
         changed.extend(call.deed.changes.iter().filter(|path| !path.is_empty()).cloned());
     }
-    let last = *ids.last().expect("a chunk holds something");
+    let last = *ids.last().expect("a chunk is not empty");
     Chunk { text, last, whole, changed }
 }
 
@@ -131,18 +131,18 @@ struct MaterialEntry {
 impl MaterialEntry {
     fn new(analysis: &mut Analysis, options: &MaterialOptions<'_>, id: EntryId) -> MaterialEntry {
         let entry = options.transcript.entry(id);
-        let is_kept = analysis.has_scan(id);
+        let was_cached = analysis.has_scan(id);
         let scan = analysis.scan(options.transcript, options.rules, id);
-        if !is_kept {
+        if !was_cached {
             analysis.drop_scan(id);
         }
-        let who = match entry {
+        let author = match entry {
             Entry::Step(_) => "assistant",
             Entry::Prompt(prompt) if prompt.speaker == Speaker::User => "user",
             Entry::Prompt(_) => "harness",
         };
         let calls = scan.calls.iter().map(|call| format!("[{}] call {}", id.0, call.line));
-        let labels = [format!("[{}] {who}:", id.0)].into_iter().chain(calls).collect();
+        let labels = [format!("[{}] {author}:", id.0)].into_iter().chain(calls).collect();
         MaterialEntry { id, scan, labels, is_user: entry.is_user() }
     }
 
@@ -167,7 +167,7 @@ impl MaterialEntry {
     }
 
     /// Adds the candidate lines of the entry, including its labels.
-    fn lines<'a>(&'a self, topic: &Topic, out: &mut Vec<CandidateLine<'a>>) {
+    fn lines<'a>(&'a self, topic: &TopicWords, out: &mut Vec<CandidateLine<'a>>) {
         let line = |at, text, atoms, kind, worth| CandidateLine {
             entry: self.id,
             at,
@@ -180,22 +180,22 @@ impl MaterialEntry {
             hash: 0,
             cost: None,
         };
-        let mut is_said = false;
-        let mut n_said = 0;
-        let mut labelled = 0;
+        let mut has_author_label = false;
+        let mut n_text_lines = 0;
+        let mut n_labelled_calls = 0;
         for found in self.scan.lines() {
             let (own, kind) = match found.part() {
                 EntryPart::Text => {
-                    if !std::mem::replace(&mut is_said, true) {
+                    if !std::mem::replace(&mut has_author_label, true) {
                         out.push(line(0, self.labels[0].as_str(), &[][..], CandidateKind::Action, LABEL));
                     }
-                    n_said += 1;
-                    (message_worth(self.is_user, n_said), CandidateKind::Other)
+                    n_text_lines += 1;
+                    (message_worth(self.is_user, n_text_lines), CandidateKind::Other)
                 }
                 EntryPart::Arguments(call) | EntryPart::Result(call) => {
                     let call = usize::from(call);
-                    if labelled <= call {
-                        labelled = call + 1;
+                    if n_labelled_calls <= call {
+                        n_labelled_calls = call + 1;
                         out.push(line(
                             found.at(),
                             self.labels[1 + call].as_str(),
@@ -223,13 +223,13 @@ const FAILURE: f32 = 0.6;
 const FOCUS: f32 = 0.1;
 
 /// The words of a topic that distinguish entries. Words in most entries are ignored.
-struct Topic {
+struct TopicWords {
     words: Vec<String>,
     worth: f32,
 }
 
-impl Topic {
-    fn new(options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> Topic {
+impl TopicWords {
+    fn new(options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> TopicWords {
         let mut words = focus_words(options.focus);
         words.sort_unstable();
         words.dedup();
@@ -245,7 +245,7 @@ impl Topic {
             none if none.is_empty() && options.is_focus_given => distinctive(usize::MAX),
             words => words,
         };
-        Topic { words, worth: if options.is_focus_given { FOCUS } else { FOCUS / 4.0 } }
+        TopicWords { words, worth: if options.is_focus_given { FOCUS } else { FOCUS / 4.0 } }
     }
 
     fn is_in(&self, source: &MaterialEntry) -> bool {
@@ -285,7 +285,7 @@ fn kind_worth(kind: AtomKind) -> f32 {
 /// The most valuable lines of a chunk within the room, in order.
 fn chosen(analysis: &Analysis, options: &MaterialOptions<'_>, sources: &[MaterialEntry]) -> String {
     let lexicon = &analysis.lexicon;
-    let topic_words = Topic::new(options, sources);
+    let topic_words = TopicWords::new(options, sources);
     let mut chances = lexicon.chances();
     let mut values = vec![0.0; lexicon.len()];
     for &atom in sources.iter().flat_map(|source| &source.scan.atoms) {
@@ -294,24 +294,25 @@ fn chosen(analysis: &Analysis, options: &MaterialOptions<'_>, sources: &[Materia
     let room = options.room.0 as usize;
     let (on_topic, others): (Vec<&MaterialEntry>, Vec<&MaterialEntry>) =
         sources.iter().partition(|source| topic_words.is_in(source));
-    let (mut of_about, mut of_others) = (Vec::new(), Vec::new());
-    on_topic.iter().for_each(|source| source.lines(&topic_words, &mut of_about));
-    others.iter().for_each(|source| source.lines(&topic_words, &mut of_others));
-    let stretches = vec![0; of_about.len().max(of_others.len())];
+    let (mut topic_lines, mut other_lines) = (Vec::new(), Vec::new());
+    on_topic.iter().for_each(|source| source.lines(&topic_words, &mut topic_lines));
+    others.iter().for_each(|source| source.lines(&topic_words, &mut other_lines));
+    let stretches = vec![0; topic_lines.len().max(other_lines.len())];
     let share = if on_topic.is_empty() { 0 } else { room * options.focus_share as usize / 1000 };
     // Other entries first, up to their share; then the topic; then other entries with the remaining room.
-    let mut of_rest = values.clone();
-    let mut rest = Chooser::new(&of_others, &stretches[..of_others.len()], &mut of_rest, options.counter);
+    let mut rest_values = values.clone();
+    let mut rest =
+        Chooser::new(&other_lines, &stretches[..other_lines.len()], &mut rest_values, options.counter);
     rest.choose(room - share);
-    for &atom in rest.chosen.iter().flat_map(|chosen| of_others[chosen.line].atoms) {
+    for &atom in rest.chosen.iter().flat_map(|chosen| other_lines[chosen.line].atoms) {
         values[atom as usize] = 0.0;
     }
     let spent = |chooser: &Chooser<'_>| chooser.chosen.iter().map(|chosen| chosen.cost).sum::<usize>();
-    let mut topic = Chooser::new(&of_about, &stretches[..of_about.len()], &mut values, options.counter);
+    let mut topic = Chooser::new(&topic_lines, &stretches[..topic_lines.len()], &mut values, options.counter);
     topic.choose(room.saturating_sub(spent(&rest)));
     rest.choose(room.saturating_sub(spent(&rest) + spent(&topic)));
     let mut picked: Vec<PickedLine<'_>> = Vec::new();
-    for (chooser, lines) in [(&topic, &of_about), (&rest, &of_others)] {
+    for (chooser, lines) in [(&topic, &topic_lines), (&rest, &other_lines)] {
         let of_chooser = chooser.chosen.iter().enumerate();
         picked.extend(of_chooser.map(|(rank, chosen)| PickedLine {
             line: lines[chosen.line],

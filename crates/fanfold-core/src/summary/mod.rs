@@ -1,7 +1,7 @@
 //! Summaries written by a model, shown in addition to the digest.
 //!
-//! The digest needs no model and is sufficient for a view. A summary is a job: the requests to send to a model, the checks of
-//! its answers, and the placement of the result. Without an answer, nothing is missing.
+//! The digest needs no model and is sufficient for a view. A summary is a job: the requests to send to a model, the
+//! checks of its answers, and the placement of the result. Without an answer, nothing is missing.
 
 mod sections; //   the thirteen sections
 mod redaction; //  redacts secrets before anything is shown

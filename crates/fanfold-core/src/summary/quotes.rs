@@ -47,8 +47,8 @@ const MARKS: [(char, char); 8] =
 /// How close to a quote its attribution has to be, in bytes.
 const NEAR: usize = 48;
 
-/// Quotes attributed to the user that no user wrote. `said` and `shown` are normalised.
-pub(crate) fn invented_quotes(sections: &Sections, said: &[String], shown: &str) -> Vec<String> {
+/// Quotes attributed to the user that no user wrote. `user_messages` and `shown` are normalised.
+pub(crate) fn invented_quotes(sections: &Sections, user_messages: &[String], shown: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (section, words) in sections.each().filter(|(section, _)| *section != crate::summary::sections::TASK)
     {
@@ -61,8 +61,8 @@ pub(crate) fn invented_quotes(sections: &Sections, said: &[String], shown: &str)
                 quote.attribution()
             };
             let is_real = |piece: String| {
-                let is_said = said.iter().any(|said| said.contains(&piece));
-                is_said || (attribution == Attribution::Perhaps && shown.contains(&piece))
+                let is_by_user = user_messages.iter().any(|message| message.contains(&piece));
+                is_by_user || (attribution == Attribution::Perhaps && shown.contains(&piece))
             };
             if attribution > Attribution::Others && !quoted_parts(quote.text).all(is_real) {
                 found.push(quote.text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -211,12 +211,12 @@ mod tests {
     use super::*;
 
     fn check(summary: &str, expected: &[&str]) {
-        let said = [
+        let user_messages = [
             normalize("Please make the parser FAST, and keep the old flags.\nThanks"),
             normalize("请把解析器改成流式的"),
         ];
         let shown = normalize("thread panicked: left is not the same as right");
-        assert_eq!(invented_quotes(&Sections::parse(summary), &said, &shown), expected, "{summary}");
+        assert_eq!(invented_quotes(&Sections::parse(summary), &user_messages, &shown), expected, "{summary}");
     }
 
     #[test]

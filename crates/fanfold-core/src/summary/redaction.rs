@@ -1,7 +1,7 @@
 //! Redacts secrets in the originals before anything is derived from them.
 //!
-//! A rule recognises a secret by its context, such as the first line of a key or the name before a token. Chosen lines and
-//! shortened texts lose this context, so whole texts are redacted first.
+//! A rule recognises a secret by its context, such as the first line of a key or the name before a token. Chosen
+//! lines and shortened texts lose this context, so whole texts are redacted first.
 
 use std::borrow::Cow;
 
@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn redacts_every_text_in_a_copy() {
-        let said = "user    swordfish is it\nsay     I know swordfish\ncall    read swordfish.md\nresult  swordfish\nuser    ok\n";
+        let conversation = "user    swordfish is it\nsay     I know swordfish\ncall    read swordfish.md\nresult  swordfish\nuser    ok\n";
         let mut transcript = Transcript::new();
-        for entry in parse(said).expect("the notation is right") {
+        for entry in parse(conversation).expect("the notation is right") {
             transcript.append(entry, &Words);
         }
         let before = transcript.clone();

@@ -57,10 +57,10 @@ pub(crate) fn refusal_in(answer: &str, sections: &Sections) -> Option<String> {
         return is_refusal(begin).then(|| begin.lines().next().unwrap_or_default().trim().to_owned());
     }
     let own: Vec<&str> = sections.each().filter(|(i, _)| *i != TASK).map(|(_, words)| words.trim()).collect();
-    let said = own.iter().filter(|words| !words.is_empty()).count();
+    let n_filled = own.iter().filter(|words| !words.is_empty()).count();
     let refused: Vec<&&str> =
         own.iter().filter(|words| words.len() < BEGINNING && is_refusal(words)).collect();
-    let is_most = refused.len() * 2 > said.max(1);
+    let is_most = refused.len() * 2 > n_filled.max(1);
     refused.first().filter(|_| is_most).map(|words| words.lines().next().unwrap_or_default().to_owned())
 }
 
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn accepts_summaries_that_quote_a_refusal() {
-        let told = "## Goal\nfix it\n## Blocked\nthe API said: I can't help with that\n## Key Decisions\nask again\n## Active State\nmain";
-        assert!(!is_refused(told));
+        let summary = "## Goal\nfix it\n## Blocked\nthe API said: I can't help with that\n## Key Decisions\nask again\n## Active State\nmain";
+        assert!(!is_refused(summary));
         assert!(!is_refused("the parser was fixed"));
     }
 }

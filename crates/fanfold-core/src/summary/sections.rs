@@ -1,6 +1,7 @@
 //! The thirteen sections of a summary.
 //!
-//! Sections about past requests and work in progress are called historical, so that no model takes them for its present task.
+//! Sections about past requests and work in progress are called historical, so that no model takes them for its
+//! present task.
 
 /// The headings in order.
 pub const HEADINGS: [&str; 13] = [

@@ -46,7 +46,7 @@ impl CompactJson {
         there + (at - here)
     }
 
-    /// CopiedLines everything but whitespace outside of strings.
+    /// Copies everything but whitespace outside of strings.
     fn copy_compact(&mut self, n_label: usize, arguments: &str) {
         let bytes = arguments.as_bytes();
         let (mut from, mut at) = (0, 0);

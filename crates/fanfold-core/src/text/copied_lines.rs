@@ -1,7 +1,7 @@
 //! Lines of files that an agent may copy verbatim, and how likely that is.
 //!
-//! An edit quotes the lines it changes. Agents mostly copy lines that they copied before and lines that they read several
-//! times. `docs/decisions/8-which-lines-stay.md` has the figures.
+//! An edit quotes the lines it changes. Agents mostly copy lines that they copied before and lines that they read
+//! several times. `docs/decisions/8-which-lines-stay.md` has the figures.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::model::tokens::Tokens;
 
-/// What one handle opens at most, so that a recall does not fill the window again.
+/// The maximum size of the original behind one handle.
 pub(crate) const SLICE: Tokens = Tokens(650);
 
 /// Cuts a text of `tokens` tokens into slices of about `most` tokens each, at line ends where possible.

@@ -3,9 +3,9 @@
 //! It has no recall, and ignores prices and caches: it shows the least that an engine has to do.
 
 use fanfold_core::{
-    Asked, Budget, CallId, Contributor, Count, Engine, EngineFactory, Entry, EntryId, Feedback, FoldAdvice,
-    FoldRequest, Item, Ledger, Outcome, Overflow, Pressure, Refusal, SessionChange, Status, Tokens,
-    Transcript, View, Voice,
+    Budget, CallId, Contributor, Count, Engine, EngineFactory, EngineStatus, Entry, EntryId, Feedback,
+    FoldAdvice, FoldReport, FoldRequest, Item, Ledger, Outcome, Overflow, Pressure, SessionTransition,
+    Tokens, Transcript, View, ViewError, Voice,
 };
 
 /// The entry for a host's list of engines.
@@ -82,7 +82,7 @@ impl Engine for Newest {
     }
 
     fn set_result(&mut self, call: CallId, outcome: Outcome) -> bool {
-        self.transcript.answer(call, outcome, self.counter)
+        self.transcript.set_result(call, outcome, self.counter)
     }
 
     fn set_tools(&mut self, schemas: Tokens) {
@@ -97,7 +97,7 @@ impl Engine for Newest {
         self.counter
     }
 
-    fn view(&mut self) -> Result<&View, Refusal> {
+    fn view(&mut self) -> Result<&View, ViewError> {
         let room = self.budget.room();
         if self.from(self.first).tokens > room {
             // Down to half of the room, so that the next views only grow.
@@ -118,7 +118,7 @@ impl Engine for Newest {
         FoldAdvice { is_due: tokens > room, reason: format!("{tokens} tokens for a room of {room}") }
     }
 
-    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, Refusal> {
+    fn fold(&mut self, request: &FoldRequest) -> Result<Feedback, ViewError> {
         let (before, n_before) = (self.from(self.first).tokens, self.n_folds);
         if request.force || self.should_fold(request.tokens).is_due {
             self.drop_entries();
@@ -126,7 +126,7 @@ impl Engine for Newest {
         let after = self.view()?.tokens;
         let why_nothing = Some("dropping more entries would save nothing".to_owned());
         let (room, n_folds) = (self.budget.room(), self.n_folds - n_before);
-        Ok(Feedback::of(&Asked { before, after, room, n_folds, why_nothing, ..Asked::default() }))
+        Ok(Feedback::new(&FoldReport { before, after, room, n_folds, why_nothing, ..FoldReport::default() }))
     }
 
     fn has_something_to_fold(&self) -> bool {
@@ -149,21 +149,21 @@ impl Engine for Newest {
         self.budget = budget;
     }
 
-    fn change_session(&mut self, change: &SessionChange) {
-        if *change == SessionChange::Reset {
+    fn change_session(&mut self, change: &SessionTransition) {
+        if *change == SessionTransition::Reset {
             *self = Newest::new(self.budget, self.counter);
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> EngineStatus {
         let tokens = self.from(self.first).tokens;
-        Status {
+        EngineStatus {
             tokens,
             transcript: self.transcript.total(),
             window: self.budget.window(),
             room: self.budget.room(),
             threshold: Some(self.budget.room()),
-            pressure: Pressure::of(tokens, self.budget),
+            pressure: Pressure::new(tokens, self.budget),
             n_folds: self.n_folds,
             usage: None,
         }

@@ -2,7 +2,7 @@
 //!
 //! The engine is the one that the terms name; nothing here depends on which it is.
 
-use fanfold_core::{Count, Engine, EngineSetup, Entry, EntryId, Event, Refusal, Tokens, View};
+use fanfold_core::{Count, Engine, EngineSetup, Entry, EntryId, Event, Tokens, View, ViewError};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use serde_json::value::RawValue;
 
@@ -109,7 +109,7 @@ impl Followed {
     }
 
     /// The view to send, or why there is none.
-    pub fn view(&mut self) -> Result<View, Refusal> {
+    pub fn view(&mut self) -> Result<View, ViewError> {
         self.session.view_with_context()
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use fanfold_core::{Extent, Handle, Original, RecallError, Transcript, Words, find_by_content, open};
+use fanfold_core::{
+    Extent, Handle, Original, RecallError, Transcript, Words, find_by_content, open_original,
+};
 use fanfold_store::{NodeId, SessionId, Store, StoreError};
 
 use crate::engine::Engine;
@@ -45,12 +47,12 @@ impl Engine {
         let past = Past::read(&*self.store, session)?;
         let mut opener = Opener::new(&*self.store, &past);
         match opener.open(handle)? {
-            Opened::Whole(content) => Ok(extent.of(content, handle)?),
+            Opened::Whole(content) => Ok(extent.extract(content, handle)?),
             Opened::Other => Err(OpenError::Broken(handle)),
             Opened::Unknown => {
                 let found = self.by_content(session, &past, handle)?;
                 let content = found.ok_or_else(|| unknown(session, handle, &past))?;
-                Ok(extent.of(content, handle)?)
+                Ok(extent.extract(content, handle)?)
             }
         }
     }
@@ -164,7 +166,7 @@ impl<'s> Opener<'s> {
             return Ok(Some(words.to_string()));
         }
         let transcript = self.transcript(fold)?;
-        Ok(transcript.and_then(|transcript| open(&transcript, &original, &BTreeMap::new())))
+        Ok(transcript.and_then(|transcript| open_original(&transcript, &original, &BTreeMap::new())))
     }
 
     fn transcript(&mut self, fold: &'s FoldMade) -> Result<Option<Rc<Transcript>>, StoreError> {

@@ -15,7 +15,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use fanfold_core::{Fault, Handle, Notice, Overflow, Refusal, Tokens, View};
+use fanfold_core::{Handle, Notice, Overflow, Tokens, View, ViewError, ViewFault};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::{DecodeError, Format, Incoming};
 
@@ -153,7 +153,7 @@ pub enum Trouble {
     Overflow(Box<Overflow>),
     /// The view broke a promise.
     #[error("the view broke a promise and was not used: {0}")]
-    Fault(Fault),
+    Fault(ViewFault),
     /// The provider holds the beginning, so there is nothing to fold.
     #[error("the provider holds the beginning of the conversation")]
     Continued,
@@ -266,13 +266,13 @@ impl Engine {
         state.followed.set_tools(tools.as_deref());
         let view = match state.followed.view() {
             Ok(view) => view,
-            Err(Refusal::Overflow(overflow)) => {
+            Err(ViewError::Overflow(overflow)) => {
                 let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
                 let n_folds = state.followed.session.status().n_folds;
                 progress.sizes = Some(Sizes { transcript, view, n_folds });
                 return Err(Trouble::Overflow(Box::new(overflow)));
             }
-            Err(Refusal::Fault(fault)) => return Err(Trouble::Fault(fault)),
+            Err(ViewError::Fault(fault)) => return Err(Trouble::Fault(fault)),
         };
         let left = match ask.mode {
             Mode::Fold if !view.is_untouched() => Left::Folded(view.tokens),

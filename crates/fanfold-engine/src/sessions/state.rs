@@ -214,7 +214,7 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
     let event = match &noted.note {
         Note::Budget { .. } | Note::Corrected { .. } => Event::Budget(followed.room.budget()),
         Note::Refused { .. } => Event::Refused { limit: Some(followed.room.budget().window()) },
-        Note::Cooled { .. } => Event::Cooled,
+        Note::Cooled { .. } => Event::CacheExpired,
         Note::Focused { topic } => Event::Focused(topic.clone()),
         Note::Pinned { message } => match entry_of(followed, *message) {
             Some(entry) => Event::Pinned(entry),
@@ -228,10 +228,10 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
             let ends = from
                 .zip(*to)
                 .and_then(|(from, to)| Some((entry_of(followed, from)?, entry_of(followed, to)?)));
-            Event::FoldAsked { range: ends }
+            Event::FoldRequested { range: ends }
         }
         Note::Summarised(summary) => match summary_of(followed, summary) {
-            Some(summary) => Event::Summarised(summary),
+            Some(summary) => Event::SummaryWritten(summary),
             None => return Ok(()),
         },
         Note::Unfolded { handle } => match handle.parse() {

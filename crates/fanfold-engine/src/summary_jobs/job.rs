@@ -160,7 +160,7 @@ impl Engine {
         };
         let Held { mut session, previous } = held;
         if wanted.is_by_hand {
-            session.apply(Event::FoldAsked { range: None });
+            session.apply(Event::FoldRequested { range: None });
         }
         let lock = match ErrandLock::take(&*self.store, &*self.clock, wanted.session)? {
             Ok(lock) => lock,
@@ -249,7 +249,7 @@ pub fn summarise_alone(
     let nobody_rests = vec![None; ways.ways.len()];
     let Ok(chain) = Chain::begin(&nobody_rests, rules, now) else { return (None, Ended::NotSet) };
     let mut session = session.fork();
-    session.apply(Event::FoldAsked { range: None });
+    session.apply(Event::FoldRequested { range: None });
     let today = now.to_string();
     let job = |window| session.summary_job(&wish_of(focus, &today, window));
     match drive(&job, ways, chain, tell) {

@@ -43,8 +43,8 @@ impl Engine for Forgetful {
         append(entry: fanfold_core::Entry) -> fanfold_core::EntryId;
         set_result(call: fanfold_core::CallId, outcome: fanfold_core::Outcome) -> bool;
         set_tools(schemas: Tokens) -> ();
-        view() -> Result<&fanfold_core::View, fanfold_core::Refusal>;
-        fold(request: &fanfold_core::FoldRequest) -> Result<fanfold_core::Feedback, fanfold_core::Refusal>;
+        view() -> Result<&fanfold_core::View, fanfold_core::ViewError>;
+        fold(request: &fanfold_core::FoldRequest) -> Result<fanfold_core::Feedback, fanfold_core::ViewError>;
         set_budget(budget: Budget) -> ();
     }
 
@@ -76,12 +76,12 @@ impl Engine for Forgetful {
         self.0.should_fold(tokens)
     }
 
-    fn status(&self) -> fanfold_core::Status {
+    fn status(&self) -> fanfold_core::EngineStatus {
         self.0.status()
     }
 
-    fn change_session(&mut self, _: &fanfold_core::SessionChange) {
-        self.0.change_session(&fanfold_core::SessionChange::Reset);
+    fn change_session(&mut self, _: &fanfold_core::SessionTransition) {
+        self.0.change_session(&fanfold_core::SessionTransition::Reset);
     }
 }
 

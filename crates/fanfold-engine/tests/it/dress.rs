@@ -244,7 +244,7 @@ fn a_store_of_an_older_fanfold_opens() {
         "n_bytes": body.len() });
     // A fold of the prompt, behind the system text: its original is the list of parts, as it came.
     let prompt = messages[0]["content"].to_string();
-    let handle = Handle::of(prompt.as_bytes());
+    let handle = Handle::new(prompt.as_bytes());
     let print = &BlobId::new(prompt.as_bytes()).to_string()[..32];
     let fold = json!({ "tip": tip.to_string(), "frame": BlobId::new(&frame).to_string(), "format": "anthropic",
         "n_folds": 1, "tokens": [9, 5], "folded": [[0, 0]],

@@ -196,7 +196,7 @@ fn defect_09_a_fold_is_no_end_and_a_new_session_is_another_one() {
 /// 97.7 % of a window of 65,536 tokens, and folds one of 512,000 at 128,000 tokens less than one of 511,999.
 #[test]
 fn defect_11_the_threshold_grows_with_the_window() {
-    for strategy in [Strategy::Aggressive, Strategy::Moderate, Strategy::Light, Strategy::From(500)] {
+    for strategy in [Strategy::Aggressive, Strategy::Moderate, Strategy::Light, Strategy::Threshold(500)] {
         let mut last = Tokens::ZERO;
         for window in (1_000..1_200_000).step_by(997).chain([65_535, 65_536, 511_999, 512_000, 512_001]) {
             let trigger = strategy.trigger(Budget::of_window(Tokens(window))).unwrap();

@@ -50,8 +50,9 @@ fn select_part(original: &RecalledOriginal, arguments: &ToolArguments) -> Result
         if lines.is_some() {
             return Err(ToolError::new("lines and search are both given", "give one of them"));
         }
-        let handle = Handle::of(content.as_bytes());
-        let hits = Extent::Search { text: text.clone(), around: CONTEXT_LINES }.of(content.clone(), handle);
+        let handle = Handle::new(content.as_bytes());
+        let hits =
+            Extent::Search { text: text.clone(), around: CONTEXT_LINES }.extract(content.clone(), handle);
         let hits = hits.unwrap_or_default();
         if hits.is_empty() {
             let n_lines = thousands(n_lines as u64);
@@ -91,7 +92,7 @@ fn lines(value: &Value) -> Result<Option<(usize, usize)>, ToolError> {
         }
         _ => return Err(error()),
     };
-    match Extent::of_lines(&text) {
+    match Extent::parse_lines(&text) {
         Some(Extent::Lines(from, to)) => Ok(Some((from, to))),
         _ => Err(error()),
     }

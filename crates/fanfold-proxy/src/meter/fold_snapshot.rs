@@ -108,7 +108,7 @@ impl FoldSnapshot {
             folded_away: new.iter().map(won).sum(),
             folds: new.iter().map(|receipt| (receipt.before.0, receipt.after.0)).collect(),
             n_new_turns: transcript.turns().iter().filter(|turn| turn.prompts.end > n_seen).count() as u64,
-            pressure: Pressure::of(view, budget),
+            pressure: Pressure::new(view, budget),
             needs: None,
             words: if before.is_none() { first_words(transcript) } else { String::new() },
             n_misses,

@@ -3,7 +3,7 @@
 use std::ops::Index;
 use std::sync::{Mutex, PoisonError};
 
-use fanfold_core::{Count, Frame, Tokens};
+use fanfold_core::{Count, FrameCosts, Tokens};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
@@ -117,7 +117,7 @@ impl Count for CachingCounter<'_> {
         *cache.entry(xxh3_128(text.as_bytes())).or_insert_with(|| self.counter.count(text))
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> FrameCosts {
         self.counter.frame()
     }
 

@@ -4,7 +4,7 @@ mod cost; // charges requests
 
 use std::collections::BTreeMap;
 
-use fanfold_core::{CacheEnds, PriceCliff, Tokens};
+use fanfold_core::{CacheBoundary, PriceCliff, Tokens};
 use serde::{Deserialize, Serialize};
 
 pub use cost::{Bill, ChargedRequest, CostMeter, RequestCharge, RequestPiece};
@@ -269,16 +269,16 @@ impl Price {
     /// The ratios that a session uses.
     pub fn for_session(&self) -> fanfold_core::Prices {
         let has_cache = self.matching != CacheMatch::None;
-        let cliff = |cliff: &Cliff| PriceCliff { above: Tokens(cliff.above), times: cliff.base / self.base };
+        let cliff = |cliff: &Cliff| PriceCliff { above: Tokens(cliff.above), factor: cliff.base / self.base };
         fanfold_core::Prices {
             write: if has_cache { self.write } else { 1.0 },
             read: if has_cache { self.read } else { 1.0 },
             lifetime: self.lifetime,
             minimum: Tokens(if has_cache { self.minimum } else { 0 }),
-            ends: match self.matching {
-                CacheMatch::Prefix | CacheMatch::None => CacheEnds::Anywhere,
-                CacheMatch::Marks => CacheEnds::Marks,
-                CacheMatch::Ends => CacheEnds::Requests,
+            boundary: match self.matching {
+                CacheMatch::Prefix | CacheMatch::None => CacheBoundary::AnyMessage,
+                CacheMatch::Marks => CacheBoundary::Breakpoints,
+                CacheMatch::Ends => CacheBoundary::RequestEnds,
             },
             cliffs: self.cliffs.iter().map(cliff).collect(),
         }

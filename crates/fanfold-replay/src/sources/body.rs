@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, name: &str) -> Option<Record> {
                 transcript.append(entry, &Words);
             }
             Change::Answer(call, outcome) => {
-                transcript.answer(call, outcome, &Words);
+                transcript.set_result(call, outcome, &Words);
             }
         }
     }

@@ -275,7 +275,7 @@ fn folded(lines: &[String], behind: impl IntoIterator<Item = Entry>) -> Session<
     entries.into_iter().for_each(|entry| {
         session.append(entry);
     });
-    session.on(Event::FoldAsked { range: Some((EntryId(2), EntryId(4))) });
+    session.apply(Event::FoldRequested { range: Some((EntryId(2), EntryId(4))) });
     session
 }
 

@@ -44,12 +44,12 @@ fn dropping_the_analysis_changes_nothing() {
             }
             // A result may arrive while others wait, or after the next entry.
             if let Some((call, outcome)) = late.take() {
-                pair.each(|session| assert!(session.answer(call, outcome.clone())));
+                pair.each(|session| assert!(session.set_result(call, outcome.clone())));
             }
             late = withheld.map(|(call, outcome)| (CallId { step: id, call }, outcome));
             if rng.percent(20) {
                 let event = event(&mut rng, &pair.kept);
-                pair.each(|session| session.on(event.clone()));
+                pair.each(|session| session.apply(event.clone()));
             }
             if rng.percent(40) {
                 pair.dropped.drop_analysis();

@@ -231,9 +231,9 @@ fn what_came_back_is_cut_again() {
         following(300, entries.into_iter().chain([reading("src/large.rs", &file("large", 200))]));
     let before = session.view().expect("it fits").clone();
     assert!(print_view(session.transcript(), &before).contains("condensed from 200 lines"));
-    session.on(Event::Pinned(EntryId(1)));
+    session.apply(Event::Pinned(EntryId(1)));
     session.view().expect_err("it is too large to stay");
-    session.on(Event::Unpinned(EntryId(1)));
+    session.apply(Event::Unpinned(EntryId(1)));
     let after = session.view().expect("it fits").clone();
     assert_eq!(print_view(session.transcript(), &after), print_view(session.transcript(), &before));
 }

@@ -1,8 +1,8 @@
 //! 3. A view is no longer than its room, or there is an `Overflow` and no view.
 
 use fanfold_core::{
-    Budget, Entry, Event, Notice, Overflow, Policy, Pressure, Reason, Refusal, Session, Strategy, Tokens,
-    View, Words, check, parse, recount,
+    Budget, Entry, Event, Notice, Overflow, Policy, Pressure, Reason, Session, Strategy, Tokens, View,
+    ViewError, Words, check, parse, recount,
 };
 
 use crate::cases::{Case, Verdict, hold, no};
@@ -88,7 +88,7 @@ fn an_overflow_says_what_is_in_the_way_and_what_would_help() {
         let mut session = case.session();
         for entry in &case.entries {
             session.append(entry.clone());
-            if let Err(Refusal::Overflow(overflow)) = session.view() {
+            if let Err(ViewError::Overflow(overflow)) = session.view() {
                 check_overflow(case, &mut session, &overflow)?;
                 return Ok(());
             }
@@ -107,7 +107,7 @@ fn check_overflow(case: &Case, session: &mut Session<'_>, overflow: &Overflow) -
     }
     let window = window_of(overflow)?;
     // The same session in the window that it asked for.
-    session.on(Event::Budget(Budget::with_reserve(Tokens(window), session.budget().reserve())));
+    session.apply(Event::Budget(Budget::with_reserve(Tokens(window), session.budget().reserve())));
     if let Err(refusal) = session.view() {
         return no(format!("a window of {} overflows, {window} was named, and then: {refusal}", case.window));
     }
@@ -128,12 +128,12 @@ fn the_window_that_is_named_is_enough() {
         let mut session = Session::new(case.policy(), Budget::of_window(Tokens(case.window)), &Words);
         for entry in &case.entries {
             session.append(entry.clone());
-            let Err(Refusal::Overflow(overflow)) = session.view() else { continue };
+            let Err(ViewError::Overflow(overflow)) = session.view() else { continue };
             let window = window_of(&overflow)?;
             if Budget::of_window(Tokens(window - 1)).room() >= overflow.smallest {
                 return no(format!("{window} was named, and less would do for {}", overflow.smallest));
             }
-            session.on(Event::Budget(Budget::of_window(Tokens(window))));
+            session.apply(Event::Budget(Budget::of_window(Tokens(window))));
             if let Err(refusal) = session.view() {
                 return no(format!("{window} was named, and then: {refusal}"));
             }
@@ -190,7 +190,7 @@ fn pressure_is_told_once_for_each_level_until_a_fold() {
             if receipts > n_receipts {
                 (told, n_receipts) = (Pressure::None, receipts);
             }
-            let level = Pressure::of(session.ledger().total(session.transcript()), session.budget());
+            let level = Pressure::new(session.ledger().total(session.transcript()), session.budget());
             let expected = (level > told).then_some(level);
             told = told.max(level);
             let notices = session.take_notices();
@@ -300,9 +300,9 @@ fn another_window_is_heeded_at_once() {
             session.append(entry.clone());
             let limit = Tokens(10 + rng.below(2_000) as u64);
             match rng.below(6) {
-                0 => session.on(Event::Budget(Budget::with_reserve(limit, Tokens::ZERO))),
+                0 => session.apply(Event::Budget(Budget::with_reserve(limit, Tokens::ZERO))),
                 1 => {
-                    session.on(Event::Refused { limit: Some(limit) });
+                    session.apply(Event::Refused { limit: Some(limit) });
                     if session.budget().window() > limit {
                         return no("a refusal did not lower the window");
                     }

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 use fanfold_core::{
-    Body, Budget, CacheEnds, Economy, Entry, Policy, Prices, Prompt, Session, Tokens, Words, parse,
+    Body, Budget, CacheBoundary, Economy, Entry, Policy, Prices, Prompt, Session, Tokens, Words, parse,
     print_entries,
 };
 use fanfold_testkit::Rng;
@@ -77,11 +77,12 @@ impl Case {
             cost_limit: 1100,
             ..economy
         });
-        let ends = [CacheEnds::Anywhere, CacheEnds::Marks, CacheEnds::Requests][self.seed as usize / 3 % 3];
+        let boundary = [CacheBoundary::AnyMessage, CacheBoundary::Breakpoints, CacheBoundary::RequestEnds]
+            [self.seed as usize / 3 % 3];
         Session::new(policy, budget, &Words).with_prices(Prices {
             write: 1.25,
             read: 0.25,
-            ends,
+            boundary,
             ..Prices::without_cache()
         })
     }

@@ -1,8 +1,8 @@
 //! 7. The same values give the same bytes: replayed, followed, or fed in any portions.
 
 use fanfold_core::{
-    Budget, Entry, EntryId, Event, Outcome, ParallelMap, Policy, Refusal, Session, Task, Tokens, View, Words,
-    parse,
+    Budget, Entry, EntryId, Event, Outcome, ParallelMap, Policy, Session, Task, Tokens, View, ViewError,
+    Words, parse,
 };
 use fanfold_testkit::Rng;
 
@@ -114,7 +114,7 @@ fn say_in_pieces(session: &mut Session<'_>, entry: &Entry, mut between: impl FnM
         calls_of(step, id).filter_map(|(id, call)| Some((id, call.result.clone()?))).collect();
     for (call, outcome) in results {
         between(session);
-        assert!(session.answer(call, outcome), "a call waits for its result");
+        assert!(session.set_result(call, outcome), "a call waits for its result");
     }
 }
 
@@ -131,7 +131,7 @@ fn events_replay() {
             }
             if rng.percent(20) {
                 let event = event(&mut rng, &followed);
-                followed.on(event);
+                followed.apply(event);
             }
         }
         let events = followed.events().to_vec();
@@ -146,7 +146,7 @@ pub(crate) fn replayed_with(case: &Case, events: &[(usize, Event)]) -> Session<'
     for (i, entry) in case.entries.iter().enumerate() {
         session.append(entry.clone());
         while let Some((_, event)) = events.next_if(|(at, _)| *at == i + 1) {
-            session.on(event.clone());
+            session.apply(event.clone());
         }
     }
     session
@@ -160,23 +160,23 @@ pub(crate) fn event(rng: &mut Rng, session: &Session<'_>) -> Event {
         0 => Event::Pinned(entry),
         1 => Event::Unpinned(entry),
         2 => Event::Focused(rng.pick(&["", "parse_header", "timeout of the worker"]).to_owned()),
-        3 => Event::FoldAsked { range: None },
-        4 => Event::FoldAsked {
+        3 => Event::FoldRequested { range: None },
+        4 => Event::FoldRequested {
             range: Some((entry, EntryId::from(entry.index() + rng.below(n - entry.index())))),
         },
         5 => Event::Budget(Budget::with_reserve(Tokens(20 + rng.below(3_000) as u64), Tokens::ZERO)),
         6 => Event::Refused { limit: rng.percent(50).then(|| Tokens(50 + rng.below(2_000) as u64)) },
-        7 => Event::Cooled,
+        7 => Event::CacheExpired,
         // What a provider counts is near what we do, or it is not.
         8 => {
             let counted = 50 + rng.below(3_000) as u64;
             let permille = if rng.percent(80) { 850 + rng.below(300) } else { 1 + rng.below(5_000) } as u64;
-            Event::Used { counted: Tokens(counted), reported: Tokens(counted * permille / 1_000) }
+            Event::UsageReported { counted: Tokens(counted), reported: Tokens(counted * permille / 1_000) }
         }
         _ => {
             let handles: Vec<_> = session.ledger().originals().map(|(handle, _)| handle).collect();
             match handles.is_empty() {
-                true => Event::FoldAsked { range: None },
+                true => Event::FoldRequested { range: None },
                 false => Event::Unfolded(handles[rng.below(handles.len())]),
             }
         }
@@ -193,7 +193,7 @@ fn events_keep_every_promise() {
             session.append(entry.clone());
             if rng.percent(25) {
                 let event = event(&mut rng, &session);
-                session.on(event);
+                session.apply(event);
             }
             match session.view().cloned() {
                 Ok(view) => {
@@ -201,8 +201,8 @@ fn events_keep_every_promise() {
                     crate::lossless::check(&session, &view)?;
                     crate::running::check(&session, &view)?;
                 }
-                Err(Refusal::Overflow(_)) => {}
-                Err(Refusal::Fault(fault)) => return no(fault.to_string()),
+                Err(ViewError::Overflow(_)) => {}
+                Err(ViewError::Fault(fault)) => return no(fault.to_string()),
             }
         }
         Ok(())

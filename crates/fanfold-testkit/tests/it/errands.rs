@@ -248,7 +248,7 @@ fn the_next_one_is_of_what_is_new() {
     let mut session = session(20);
     let first = done_of(errand(&session));
     assert!(first.text.contains("src/part_0/fix.rs"));
-    session.on(Event::Summarised(first.clone()));
+    session.apply(Event::SummaryWritten(first.clone()));
     assert!(SummaryJob::plan(&session, &wish()).is_none(), "nothing is folded since");
     say(&mut session, 20..40);
     let mut second = errand(&session);
@@ -275,7 +275,7 @@ fn the_next_one_is_of_what_is_new() {
 fn who_wants_one_anew_gets_one_of_everything() {
     let mut session = session(20);
     let first = done_of(errand(&session));
-    session.on(Event::Summarised(first.clone()));
+    session.apply(Event::SummaryWritten(first.clone()));
     let anew = SummaryOptions { focus: Some("part_3".to_owned()), from_scratch: true, ..wish() };
     let errand = SummaryJob::plan(&session, &anew).unwrap();
     let question = asked(&errand);

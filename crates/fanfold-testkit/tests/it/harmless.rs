@@ -4,8 +4,8 @@
 //! request then goes out is the engine's to show.
 
 use fanfold_core::{
-    Body, Budget, Call, Entry, EntryId, Extent, Handle, Item, Origin, Outcome, Policy, Refusal, Session,
-    Step, Tokens, View, Words, parse, print_view,
+    Body, Budget, Call, Entry, EntryId, Extent, Handle, Item, Origin, Outcome, Policy, Session, Step, Tokens,
+    View, ViewError, Words, parse, print_view,
 };
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::{Kind, hostile, rich};
@@ -44,8 +44,8 @@ fn check_body(body: &str, format: Format, seed: u64) -> Verdict {
     for change in changes {
         apply(&mut session, change);
         match session.view().cloned() {
-            Err(Refusal::Fault(fault)) => return no(fault.to_string()),
-            Err(Refusal::Overflow(_)) => {}
+            Err(ViewError::Fault(fault)) => return no(fault.to_string()),
+            Err(ViewError::Overflow(_)) => {}
             Ok(view) => {
                 budget::check_view(&session, &view)?;
                 lossless::check(&session, &view)?;
@@ -178,7 +178,7 @@ fn a_refusal_costs_nothing() {
         let mut session = case.session();
         for (i, entry) in case.entries.iter().enumerate() {
             session.append(entry.clone());
-            let Err(Refusal::Overflow(_)) = session.view() else { continue };
+            let Err(ViewError::Overflow(_)) = session.view() else { continue };
             if session.transcript().len() != i + 1 {
                 return no("an entry is missing after a refusal");
             }
@@ -187,7 +187,7 @@ fn a_refusal_costs_nothing() {
                 return no("it is refused, and asked again it is not");
             }
             let room = session.transcript().total();
-            session.on(fanfold_core::Event::Budget(Budget::with_reserve(room + Tokens(10), Tokens::ZERO)));
+            session.apply(fanfold_core::Event::Budget(Budget::with_reserve(room + Tokens(10), Tokens::ZERO)));
             let view = session.view().cloned().map_err(|refusal| refusal.to_string())?;
             budget::check_view(&session, &view)?;
             lossless::check(&session, &view)?;

@@ -105,7 +105,7 @@ fn check_segment(session: &Session<'_>, segment: &Segment, notes: &str) -> Verdi
 fn open(session: &Session<'_>, handle: Handle) -> Result<String, String> {
     let whole = session.recall(handle, &Extent::Whole).map_err(|error| error.to_string())?;
     // What it is cut out of holds it, where it says so.
-    let within = session.recall_within(handle).map_err(|error| error.to_string())?;
+    let within = session.recall_in_context(handle).map_err(|error| error.to_string())?;
     let joined: String = within.iter().map(|(whole, part)| &whole[part.clone()]).collect();
     if joined == whole { Ok(whole) } else { Err(format!("{handle} is not what it is cut out of")) }
 }
@@ -281,7 +281,7 @@ fn originals_never_share_a_handle() {
     let mut seen: BTreeMap<Handle, usize> = BTreeMap::new();
     let text = |i: usize| format!("original number {i} and a few more words that make it worth folding away");
     let found =
-        (0..1_000_000).find_map(|i| seen.insert(Handle::of(text(i).as_bytes()), i).map(|other| (other, i)));
+        (0..1_000_000).find_map(|i| seen.insert(Handle::new(text(i).as_bytes()), i).map(|other| (other, i)));
     let (one, other) = found.unwrap();
     let said = format!(
         "user    go\ncall    read a\nresult  {}\ncall    read b\nresult  {}\nsay     well\n",

@@ -3,7 +3,8 @@
 //! What requests cost is counted here from the views alone, by a meter that knows nothing of the session's own account.
 
 use fanfold_core::{
-    Budget, CacheEnds, Count, Entry, Frame, Item, Policy, PriceCliff, Prices, Session, Tokens, View, recount,
+    Budget, CacheBoundary, Count, Entry, FrameCosts, Item, Policy, PriceCliff, Prices, Session, Tokens, View,
+    recount,
 };
 use fanfold_testkit::conversations::{Size, conversation};
 use rayon::prelude::*;
@@ -19,8 +20,8 @@ impl Count for Loud {
         Tokens(40 * text.split_whitespace().count() as u64)
     }
 
-    fn frame(&self) -> Frame {
-        Frame { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
+    fn frame(&self) -> FrameCosts {
+        FrameCosts { message: Tokens(4), call: Tokens(8), media: Tokens(1_500) }
     }
 
     fn name(&self) -> &str {
@@ -52,23 +53,23 @@ impl<'p> Meter<'p> {
             recount(session.transcript(), &view, &Loud)
         };
         let n_equal = items.iter().zip(&self.sent).take_while(|(a, b)| a == b).count();
-        let n_cached = match self.prices.ends {
-            CacheEnds::Anywhere => n_equal,
-            CacheEnds::Marks | CacheEnds::Requests => {
+        let n_cached = match self.prices.boundary {
+            CacheBoundary::AnyMessage => n_equal,
+            CacheBoundary::Breakpoints | CacheBoundary::RequestEnds => {
                 let begins = self.known.iter().filter(|known| items.starts_with(known));
                 begins.map(Vec::len).max().unwrap_or(0)
             }
         };
         let all = tokens(items);
         let cached = if n_cached > 0 { tokens(&items[..n_cached]) } else { Tokens::ZERO };
-        self.cost += self.prices.request(all, cached);
+        self.cost += self.prices.request_cost(all, cached);
         if all < self.prices.minimum {
             return;
         }
         self.sent = items.to_vec();
         self.known.push(items.to_vec());
         let note = items.iter().rposition(|item| matches!(item, Item::Note { .. }));
-        if let Some(note) = note.filter(|_| self.prices.ends == CacheEnds::Marks) {
+        if let Some(note) = note.filter(|_| self.prices.boundary == CacheBoundary::Breakpoints) {
             self.known.push(items[..=note].to_vec());
         }
     }
@@ -77,27 +78,27 @@ impl<'p> Meter<'p> {
 /// The kinds of prices that are shipped: how much writing and reading cost, from when on, and where a cache matches.
 fn all_prices() -> Vec<Prices> {
     let kinds = [
-        (1.25, 0.10, 1_024, CacheEnds::Marks),
-        (1.25, 0.05, 512, CacheEnds::Marks),
-        (1.25, 0.025, 512, CacheEnds::Marks),
-        (1.25, 0.10, 4_096, CacheEnds::Marks),
-        (2.0, 0.10, 1_024, CacheEnds::Marks),
-        (1.25, 0.10, 1_024, CacheEnds::Requests),
-        (1.0, 0.02, 0, CacheEnds::Requests),
-        (1.0, 0.10, 1_024, CacheEnds::Anywhere),
-        (1.0, 0.25, 1_024, CacheEnds::Anywhere),
-        (1.0, 0.50, 1_024, CacheEnds::Anywhere),
-        (1.0, 1.0, 0, CacheEnds::Anywhere),
+        (1.25, 0.10, 1_024, CacheBoundary::Breakpoints),
+        (1.25, 0.05, 512, CacheBoundary::Breakpoints),
+        (1.25, 0.025, 512, CacheBoundary::Breakpoints),
+        (1.25, 0.10, 4_096, CacheBoundary::Breakpoints),
+        (2.0, 0.10, 1_024, CacheBoundary::Breakpoints),
+        (1.25, 0.10, 1_024, CacheBoundary::RequestEnds),
+        (1.0, 0.02, 0, CacheBoundary::RequestEnds),
+        (1.0, 0.10, 1_024, CacheBoundary::AnyMessage),
+        (1.0, 0.25, 1_024, CacheBoundary::AnyMessage),
+        (1.0, 0.50, 1_024, CacheBoundary::AnyMessage),
+        (1.0, 1.0, 0, CacheBoundary::AnyMessage),
     ];
-    let prices = |(write, read, minimum, ends)| Prices {
+    let prices = |(write, read, minimum, boundary)| Prices {
         write,
         read,
         minimum: Tokens(minimum),
-        ends,
+        boundary,
         ..Prices::without_cache()
     };
     let mut all: Vec<Prices> = kinds.into_iter().map(prices).collect();
-    let cliffs = vec![PriceCliff { above: Tokens(20_000), times: 2.0 }];
+    let cliffs = vec![PriceCliff { above: Tokens(20_000), factor: 2.0 }];
     all.push(Prices { cliffs, ..all[0].clone() });
     all
 }

@@ -53,7 +53,7 @@ fn running_steps_are_whole_when_a_fold_is_asked_for() {
             }
             session.append(entry);
             let range = (i % 2 == 0).then_some((EntryId(0), EntryId::from(i)));
-            session.on(Event::FoldAsked { range });
+            session.apply(Event::FoldRequested { range });
             if let Some(view) = view_of(&mut session)? {
                 check(&session, &view)?;
             }

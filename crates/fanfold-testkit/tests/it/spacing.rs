@@ -1,7 +1,7 @@
 //! How a client prints the arguments of a call changes nothing that is told of it.
 
 use fanfold_core::{
-    Body, Budget, Count, Entry, Extent, Frame, Item, Policy, Session, Tokens, View, Words, parse,
+    Body, Budget, Count, Entry, Extent, FrameCosts, Item, Policy, Session, Tokens, View, Words, parse,
 };
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ impl Count for Letters {
         Tokens(text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count() as u64 / 4)
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> FrameCosts {
         Words.frame()
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::cases::is_fast;
-use fanfold_core::{Budget, Count, Frame, Policy, Session, Tokens, Words, parse};
+use fanfold_core::{Budget, Count, FrameCosts, Policy, Session, Tokens, Words, parse};
 
 /// Counts how many bytes are counted: the work that a fold asks for.
 #[derive(Default)]
@@ -16,7 +16,7 @@ impl Count for Work {
         Tokens(text.len() as u64 / 4)
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> FrameCosts {
         Words.frame()
     }
 

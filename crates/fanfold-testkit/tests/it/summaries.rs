@@ -54,21 +54,21 @@ fn walk_twice(case: &Case, mut see: impl FnMut(&mut Session<'_>, &mut Session<'_
         plain.append(results.0);
         for (call, outcome) in results.1 {
             if rng.percent(30) {
-                with.on(Event::Summarised(summary(&mut rng, with.transcript().len())));
+                with.apply(Event::SummaryWritten(summary(&mut rng, with.transcript().len())));
             }
             if rng.percent(30) {
                 see(&mut with, &mut plain)?;
             }
-            with.answer(call, outcome.clone());
-            plain.answer(call, outcome);
+            with.set_result(call, outcome.clone());
+            plain.set_result(call, outcome);
         }
         if rng.percent(30) {
-            with.on(Event::Summarised(summary(&mut rng, with.transcript().len())));
+            with.apply(Event::SummaryWritten(summary(&mut rng, with.transcript().len())));
         }
         if rng.percent(15) {
             let event = deterministic::event(&mut rng, &plain);
-            with.on(as_heard_by(&with, event.clone()));
-            plain.on(event);
+            with.apply(as_heard_by(&with, event.clone()));
+            plain.apply(event);
         }
         if rng.percent(80) {
             see(&mut with, &mut plain)?;
@@ -79,11 +79,11 @@ fn walk_twice(case: &Case, mut see: impl FnMut(&mut Session<'_>, &mut Session<'_
 
 /// An event as a session with a summary hears of it: a provider counts all that it was sent, and the summary is part of that.
 fn as_heard_by(session: &Session<'_>, event: Event) -> Event {
-    let Event::Used { counted, reported } = event else { return event };
+    let Event::UsageReported { counted, reported } = event else { return event };
     let mut settled = session.fork();
-    settled.on(Event::Used { counted: Tokens::ZERO, reported: Tokens::ZERO });
+    settled.apply(Event::UsageReported { counted: Tokens::ZERO, reported: Tokens::ZERO });
     let summary = settled.ledger().summary_in_view().map_or(Tokens::ZERO, |placed| placed.tokens);
-    Event::Used { counted: counted + summary, reported: reported + summary }
+    Event::UsageReported { counted: counted + summary, reported: reported + summary }
 }
 
 /// An entry with its results, or without them and the results behind it.
@@ -142,7 +142,7 @@ fn a_view_begins_with_the_last_one_or_the_break_is_counted() {
         for entry in &case.entries {
             session.append(entry.clone());
             if rng.percent(30) {
-                session.on(Event::Summarised(summary(&mut rng, session.transcript().len())));
+                session.apply(Event::SummaryWritten(summary(&mut rng, session.transcript().len())));
             }
             let Some(view) = view_of(&mut session)? else { continue };
             let ledger = session.ledger();
@@ -176,11 +176,11 @@ fn summaries_replay() {
                 let _ = followed.view();
             }
             if rng.percent(25) {
-                followed.on(Event::Summarised(summary(&mut rng, followed.transcript().len())));
+                followed.apply(Event::SummaryWritten(summary(&mut rng, followed.transcript().len())));
             }
             if rng.percent(10) {
                 let event = deterministic::event(&mut rng, &followed);
-                followed.on(event);
+                followed.apply(event);
             }
         }
         let events = followed.events().to_vec();
@@ -205,7 +205,7 @@ fn what_is_sent_with_a_summary_is_valid() {
                 apply(&mut session, change);
             }
             if rng.percent(30) && !session.transcript().is_empty() {
-                session.on(Event::Summarised(summary(&mut rng, session.transcript().len())));
+                session.apply(Event::SummaryWritten(summary(&mut rng, session.transcript().len())));
             }
             let Some(view) = view_of(&mut session)? else { continue };
             let sent = conversation.encode_messages(session.transcript(), &view);
@@ -252,7 +252,7 @@ fn session() -> Session<'static> {
 }
 
 fn told(text: &str, upto: u32) -> Event {
-    Event::Summarised(Summary { text: text.into(), upto: EntryId(upto), day: "2026-11-15".to_owned() })
+    Event::SummaryWritten(Summary { text: text.into(), upto: EntryId(upto), day: "2026-11-15".to_owned() })
 }
 
 fn in_view(session: &Session<'_>) -> Option<String> {
@@ -272,7 +272,7 @@ fn fold_again(session: &mut Session<'_>, from: &mut usize) {
 fn it_comes_with_a_fold_and_the_next_one_takes_its_place() {
     let (mut session, mut turn) = (session(), 0);
     fold_again(&mut session, &mut turn);
-    session.on(told("the first of them", 2));
+    session.apply(told("the first of them", 2));
     assert_eq!(in_view(&session), None, "it waits for a fold");
     fold_again(&mut session, &mut turn);
     let text = in_view(&session).unwrap();
@@ -286,7 +286,7 @@ fn it_comes_with_a_fold_and_the_next_one_takes_its_place() {
     let newest = session.ledger().live_segments().last().unwrap().span().1;
     assert!(placed.after >= newest, "it stands behind the newest segment");
     assert!(session.ledger().receipts().last().unwrap().after >= placed.tokens, "a receipt counts it");
-    session.on(told("the second of them", 4));
+    session.apply(told("the second of them", 4));
     assert!(in_view(&session).unwrap().contains("the first"), "the first stays until the next fold");
     fold_again(&mut session, &mut turn);
     let text = in_view(&session).unwrap();
@@ -298,8 +298,8 @@ fn it_comes_with_a_fold_and_the_next_one_takes_its_place() {
 fn what_says_nothing_takes_no_place() {
     let (mut session, mut turn) = (session(), 0);
     fold_again(&mut session, &mut turn);
-    session.on(told("worth keeping", 2));
-    session.on(told(" \u{200b}\n", 2));
+    session.apply(told("worth keeping", 2));
+    session.apply(told(" \u{200b}\n", 2));
     fold_again(&mut session, &mut turn);
     assert!(in_view(&session).unwrap().contains("worth keeping"));
 }
@@ -308,12 +308,12 @@ fn what_says_nothing_takes_no_place() {
 fn one_that_does_not_fit_is_left_out_and_the_one_before_stays() {
     let (mut session, mut turn) = (session(), 0);
     fold_again(&mut session, &mut turn);
-    session.on(told("a short one", 2));
+    session.apply(told("a short one", 2));
     fold_again(&mut session, &mut turn);
-    session.on(told(&"too long for the room ".repeat(200), 3));
+    session.apply(told(&"too long for the room ".repeat(200), 3));
     fold_again(&mut session, &mut turn);
     assert!(in_view(&session).unwrap().contains("a short one"));
-    session.on(Event::Budget(Budget::with_reserve(Tokens(120), Tokens::ZERO)));
+    session.apply(Event::Budget(Budget::with_reserve(Tokens(120), Tokens::ZERO)));
     assert_eq!(in_view(&session), None, "a small room has no place for it");
     assert!(session.ledger().summary_changes().last().unwrap().added.is_none());
 }
@@ -324,7 +324,7 @@ fn it_leaves_when_the_room_is_full_and_that_is_counted() {
         Session::new(Policy::fanfold(), Budget::with_reserve(Tokens(600), Tokens::ZERO), &Words);
     let mut turn = 0;
     fold_again(&mut session, &mut turn);
-    session.on(told(&"some words ".repeat(50), 2));
+    session.apply(told(&"some words ".repeat(50), 2));
     fold_again(&mut session, &mut turn);
     assert!(in_view(&session).is_some());
     let n_folds = session.ledger().receipts().len();
@@ -340,10 +340,10 @@ fn it_leaves_when_the_room_is_full_and_that_is_counted() {
 fn asked_for_by_hand_it_comes_at_once() {
     let (mut session, mut turn) = (session(), 0);
     fold_again(&mut session, &mut turn);
-    session.on(Event::FoldAsked { range: None });
+    session.apply(Event::FoldRequested { range: None });
     session.take_notices();
-    session.on(told("wanted now", 2));
-    session.on(Event::FoldAsked { range: None });
+    session.apply(told("wanted now", 2));
+    session.apply(Event::FoldRequested { range: None });
     assert!(in_view(&session).unwrap().contains("wanted now"));
     assert!(session.take_notices().is_empty(), "that was something to do");
     assert!(

@@ -1,6 +1,6 @@
 //! Conversations followed message by message, as a client would send them.
 
-use fanfold_core::{CallId, Count, Entry, EntryId, Place, Refusal, Session, Step, View};
+use fanfold_core::{CallId, Count, Entry, EntryId, Place, Session, Step, View, ViewError};
 use fanfold_testkit::conversations::chat_messages;
 use fanfold_wire::{Change, Conversation, Format, Memo};
 use serde_json::Value;
@@ -12,8 +12,8 @@ use crate::cases::{Case, Verdict, no};
 pub(crate) fn view_of(session: &mut Session<'_>) -> Result<Option<View>, String> {
     match session.view() {
         Ok(view) => Ok(Some(view.clone())),
-        Err(Refusal::Overflow(_)) => Ok(None),
-        Err(Refusal::Fault(fault)) => no(format!("a view was refused: {fault}")),
+        Err(ViewError::Overflow(_)) => Ok(None),
+        Err(ViewError::Fault(fault)) => no(format!("a view was refused: {fault}")),
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn walk_case_in_chat(case: &Case, see: impl FnMut(&Sent<'_>) -> Verdi
 pub(crate) fn apply(session: &mut Session<'_>, change: Change) {
     match change {
         Change::Append(entry) => drop(session.append(entry)),
-        Change::Answer(call, outcome) => drop(session.answer(call, outcome)),
+        Change::Answer(call, outcome) => drop(session.set_result(call, outcome)),
     }
 }
 

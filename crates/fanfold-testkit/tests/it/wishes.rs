@@ -13,7 +13,7 @@ fn pinned_entries_stay_whole() {
         for entry in &case.entries {
             let id = session.append(entry.clone());
             if rng.percent(15) {
-                session.on(Event::Pinned(id));
+                session.apply(Event::Pinned(id));
             }
             let Some(view) = view_of(&mut session)? else { continue };
             for pinned in session.ledger().pinned() {
@@ -36,10 +36,10 @@ fn pins_on_anything_are_harmless() {
             session.append(entry.clone());
             let n = session.transcript().len();
             if rng.percent(20) {
-                session.on(Event::Pinned(EntryId::from(rng.below(n))));
+                session.apply(Event::Pinned(EntryId::from(rng.below(n))));
             }
             if rng.percent(10) {
-                session.on(Event::Unpinned(EntryId::from(rng.below(n))));
+                session.apply(Event::Unpinned(EntryId::from(rng.below(n))));
             }
             view_of(&mut session)?;
         }
@@ -61,7 +61,7 @@ fn unfolding_brings_entries_back() {
             let handle = view.handles[rng.below(view.handles.len())];
             let entries =
                 session.ledger().original(handle).map(fanfold_core::Original::entries).unwrap_or_default();
-            session.on(Event::Unfolded(handle));
+            session.apply(Event::Unfolded(handle));
             let Some(view) = view_of(&mut session)? else { return Ok(()) };
             for entry in entries {
                 if !view.items.contains(&Item::Whole(entry)) {
@@ -84,7 +84,7 @@ fn a_fold_by_hand_folds_or_says_why_not() {
             view_of(&mut session)?;
             session.take_notices();
             let n = session.ledger().receipts().len();
-            session.on(Event::FoldAsked { range: None });
+            session.apply(Event::FoldRequested { range: None });
             let is_folded = session.ledger().receipts().len() > n;
             let is_told =
                 session.take_notices().iter().any(|notice| matches!(notice, Notice::NothingToFold(_)));
@@ -113,7 +113,7 @@ fn a_range_folds_only_what_is_in_it() {
         }
         let from = rng.below(n);
         let to = from + rng.below(n - from);
-        session.on(Event::FoldAsked { range: Some((EntryId::from(from), EntryId::from(to))) });
+        session.apply(Event::FoldRequested { range: Some((EntryId::from(from), EntryId::from(to))) });
         let Some(after) = view_of(&mut session)? else { return no("a fold by hand made it overflow") };
         for item in &before.items {
             let (Item::Whole(id) | Item::Edited(id, _)) = item else { continue };
@@ -146,7 +146,7 @@ fn focus_keeps_more_of_its_topic() {
     let n_lines = |focus: &str| {
         let budget = Budget::with_reserve(Tokens(700), Tokens::ZERO);
         let mut session = Session::new(Policy::fanfold(), budget, &Words);
-        session.on(Event::Focused(focus.to_owned()));
+        session.apply(Event::Focused(focus.to_owned()));
         parse(&text).unwrap().into_iter().for_each(|entry| {
             session.append(entry);
         });

@@ -32,7 +32,7 @@ impl Change {
                 transcript.append(entry, counter);
             }
             Change::Answer(call, outcome) => {
-                transcript.answer(call, outcome, counter);
+                transcript.set_result(call, outcome, counter);
             }
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fanfold_core::{Ended, Feedback, FoldRequest, Notice, Pressure, Tokens};
+use fanfold_core::{Feedback, FoldRequest, FoldStatus, Notice, Pressure, Tokens};
 use fanfold_engine::{Followed, Wishes};
 use serde_json::{Value, json};
 
@@ -136,15 +136,15 @@ fn report_fold(
     reporter: Reporter,
 ) {
     let outcome = receipt_text::outcome(&*followed.session, view);
-    let nothing_done = feedback.filter(|feedback| feedback.ended == Ended::Nothing);
+    let nothing_done = feedback.filter(|feedback| feedback.status == FoldStatus::Nothing);
     let note = outcome.note.clone().or(nothing_done.and_then(|feedback| feedback.note));
     let outcome = Feedback { note, ..outcome };
-    if args.dry_run || args.explain || args.now || outcome.ended != Ended::Nothing {
+    if args.dry_run || args.explain || args.now || outcome.status != FoldStatus::Nothing {
         reporter.line(&outcome.to_string());
     }
     report_shortened(followed, reporter);
     let budget = followed.session.budget();
-    reporter.pressure(Pressure::of(view, budget), view, budget);
+    reporter.pressure(Pressure::new(view, budget), view, budget);
 }
 
 /// Explains what happened besides folds. Pressure is reported on its own.

@@ -1,7 +1,7 @@
 //! `fold --summarise`: a requested fold with a summary by a model.
 
 use fanfold_core::summary::Flaw;
-use fanfold_core::{Asked, Event, Feedback, Tokens, Written};
+use fanfold_core::{Event, Feedback, FoldReport, SummaryStatus, Tokens};
 use fanfold_engine::{
     Clock as _, Ended, Engine, Followed, MachineClock, Pending, Progress, Wanted, Ways, summarise_alone,
 };
@@ -37,10 +37,10 @@ pub(super) fn unstored(
         });
     check_ended(&ended)?;
     if let Some(summary) = summary {
-        followed.session.apply(Event::Summarised(summary));
+        followed.session.apply(Event::SummaryWritten(summary));
     }
     if !matches!(ended, Ended::Nothing) {
-        followed.session.apply(Event::FoldAsked { range: None });
+        followed.session.apply(Event::FoldRequested { range: None });
     }
     let is_placed = report(&sizes, followed, &ended, reporter);
     Ok(SummaryOutcome { ended, flaws, is_placed })
@@ -138,26 +138,26 @@ pub(super) fn report(before: &Sizes, followed: &mut Followed, ended: &Ended, rep
     let in_view = ledger.summary_in_view().map(|placed| placed.number + 1);
     let room = followed.session.budget().room();
     let summary = match ended {
-        Ended::Written(written) if in_view == Some(n_summaries) => Written::Yes(written.tokens),
+        Ended::Written(written) if in_view == Some(n_summaries) => SummaryStatus::Placed(written.tokens),
         // A summary must leave some room free, because one in a full view would be folded at once.
         Ended::Written(written) => {
-            Written::NoRoom { tokens: written.tokens, free: room.permille(950) - after.view }
+            SummaryStatus::NoRoom { tokens: written.tokens, free: room.permille(950) - after.view }
         }
-        Ended::Digest(_) => Written::Instead(ended.why()),
-        _ => Written::NotAsked,
+        Ended::Digest(_) => SummaryStatus::FellBack(ended.why()),
+        _ => SummaryStatus::NotRequested,
     };
-    let asked = Asked {
+    let asked = FoldReport {
         before: before.view,
         after: after.view,
         room,
         n_folds: after.n_folds.saturating_sub(before.n_folds),
         why_nothing: matches!(ended, Ended::Nothing).then(|| ended.to_string()),
         summary,
-        has_earlier: in_view.is_some(),
+        has_previous_summary: in_view.is_some(),
     };
-    let feedback = Feedback::of(&asked).to_string();
+    let feedback = Feedback::new(&asked).to_string();
     match &asked.summary {
-        Written::Instead(_) | Written::NoRoom { .. } => reporter.warn(&feedback),
+        SummaryStatus::FellBack(_) | SummaryStatus::NoRoom { .. } => reporter.warn(&feedback),
         _ => reporter.line(&feedback),
     }
     if let Ended::Written(written) = ended
@@ -169,5 +169,5 @@ pub(super) fn report(before: &Sizes, followed: &mut Followed, ended: &Ended, rep
     if let Some(hint) = ended.hint() {
         reporter.line(&format!("{} {hint}", paint(style::HINT, "hint:")));
     }
-    matches!(asked.summary, Written::Yes(_))
+    matches!(asked.summary, SummaryStatus::Placed(_))
 }

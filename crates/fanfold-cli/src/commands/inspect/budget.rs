@@ -69,7 +69,7 @@ impl BudgetNumbers<'_> {
                 self.view.to_string(),
                 format!("{} of the room after {folds}{state}", percent(self.view)),
             ),
-            ("pressure", Pressure::of(self.view, budget).to_string(), String::new()),
+            ("pressure", Pressure::new(self.view, budget).to_string(), String::new()),
         ];
         format!("{}counter     {}{exact}\n", number_rows(rows), counter.name())
     }
@@ -94,7 +94,7 @@ impl BudgetNumbers<'_> {
             "tools": session.transcript().tools().0,
             "view": self.view.0,
             "fits": self.view <= budget.room(),
-            "pressure": Pressure::of(self.view, budget).to_string(),
+            "pressure": Pressure::new(self.view, budget).to_string(),
             "entries": session.transcript().len(),
             "folds": session.status().n_folds,
         })

@@ -86,7 +86,7 @@ impl EventCounts {
 
 impl SessionMetrics {
     pub(super) fn new(session: &dyn Engine, events: Option<EventCounts>) -> SessionMetrics {
-        SessionMetrics { metrics: Metrics::of(session.transcript(), session.ledger()), events }
+        SessionMetrics { metrics: Metrics::new(session.transcript(), session.ledger()), events }
     }
 
     pub(super) fn page(&self) -> String {
@@ -104,7 +104,7 @@ impl SessionMetrics {
             ("ratio", percent(metrics.ratio()), "size of the view after a fold, of before".to_owned()),
             (
                 "view",
-                percent(metrics.whole_ratio()),
+                percent(metrics.view_ratio()),
                 format!("of the transcript: {} of {} tokens", metrics.view, metrics.transcript),
             ),
             (
@@ -132,7 +132,7 @@ impl SessionMetrics {
             "folds_per_100_turns": rounded(metrics.folds_per_100_turns()),
             "saved_per_fold": rounded(metrics.saved_per_fold()),
             "ratio": rounded(metrics.ratio()),
-            "whole_ratio": rounded(metrics.whole_ratio()),
+            "whole_ratio": rounded(metrics.view_ratio()),
             "transcript": metrics.transcript.0,
             "view": metrics.view.0,
             "rewritten": metrics.rewritten.0,

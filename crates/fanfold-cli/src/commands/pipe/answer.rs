@@ -1,6 +1,6 @@
 //! The answer to a line.
 
-use fanfold_core::{EntryId, Fault, Handle, Original, Overflow, Place, View};
+use fanfold_core::{EntryId, Handle, Original, Overflow, Place, View, ViewFault};
 use fanfold_engine::Followed;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(super) fn overflow(overflow: &Overflow) -> String {
 }
 
 /// The view violates an invariant: the messages are returned unchanged.
-pub(super) fn fault(session: &mut PipeSession, fault: &Fault) -> String {
+pub(super) fn fault(session: &mut PipeSession, fault: &ViewFault) -> String {
     let messages = session.followed.conversation.messages().collect::<Vec<_>>().join(",");
     let mut report = new_report(session, BodyState::Unchanged);
     report["fault"] = receipt_json::fault(fault);

@@ -34,7 +34,7 @@ pub(super) fn event(op: &str, request: &Request<'_>, n_entries: usize) -> Result
         "unpin" => Event::Unpinned(checked(request.entry, "entry")?),
         "focus" => Event::Focused(request.topic.clone().unwrap_or_default()),
         "fold" => {
-            Event::FoldAsked { range: Some((checked(request.from, "from")?, checked(request.to, "to")?)) }
+            Event::FoldRequested { range: Some((checked(request.from, "from")?, checked(request.to, "to")?)) }
         }
         "unfold" => Event::Unfolded(request.handle()?),
         other => {

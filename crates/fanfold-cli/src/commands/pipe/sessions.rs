@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use fanfold_core::{Event, Extent, Feedback, Refusal};
+use fanfold_core::{Event, Extent, Feedback, ViewError};
 use fanfold_engine::{Followed, Terms};
 use fanfold_wire::{Format, detect};
 use serde_json::json;
@@ -99,7 +99,7 @@ impl Sessions {
         let lifetime = core.prices().and_then(|prices| prices.lifetime);
         let is_cold = request.idle.zip(lifetime).is_some_and(|(idle, lifetime)| idle > lifetime as f64);
         if is_cold {
-            core.apply(Event::Cooled);
+            core.apply(Event::CacheExpired);
         }
         let answer = answer_view(&mut session);
         self.insert(name, session);
@@ -306,7 +306,7 @@ fn format_of(terms: &Terms, list: &str) -> Format {
 fn answer_view(session: &mut PipeSession) -> String {
     match session.followed.view() {
         Ok(view) => answer::view(session, &view),
-        Err(Refusal::Overflow(overflow)) => answer::overflow(&overflow),
-        Err(Refusal::Fault(fault)) => answer::fault(session, &fault),
+        Err(ViewError::Overflow(overflow)) => answer::overflow(&overflow),
+        Err(ViewError::Fault(fault)) => answer::fault(session, &fault),
     }
 }

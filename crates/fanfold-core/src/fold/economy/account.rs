@@ -7,7 +7,7 @@ use crate::actions::tool_rule::ToolFold;
 use crate::fold::economy::Economy;
 use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::policy::Policy;
-use crate::model::prices::{CacheEnds, Prices};
+use crate::model::prices::{CacheBoundary, Prices};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
 
@@ -97,7 +97,7 @@ impl Account {
 
     /// The price of a request with a cached prefix.
     fn request_price(&self, tokens: Tokens, cached: Tokens, prices: &Prices) -> f64 {
-        prices.request(tokens, self.cache_hit(tokens, cached))
+        prices.request_cost(tokens, self.cache_hit(tokens, cached))
     }
 
     /// The cached part of a request; zero if the cache has expired.
@@ -125,10 +125,11 @@ impl Account {
         economy: &Economy,
         prices: &Prices,
     ) -> bool {
-        let price = |tokens, cached| prices.on_the_flat(tokens, self.cache_hit(tokens, cached));
+        let price = |tokens, cached| prices.base_cost(tokens, self.cache_hit(tokens, cached));
         let unfolded = price(self.transcript, self.transcript_cached);
         let more = price(view, cached) - unfolded;
-        let cost = self.cost + unfolded + more * if more > 0.0 { prices.times(view + view) } else { 1.0 };
+        let cost =
+            self.cost + unfolded + more * if more > 0.0 { prices.cliff_factor(view + view) } else { 1.0 };
         cost * 1000.0 <= (self.cost_without_folds + unfolded) * f64::from(economy.cost_limit)
     }
 
@@ -169,13 +170,13 @@ impl Account {
         self.cached_prefixes
             .truncate(self.cached_prefixes.partition_point(|prefix| prefix.n_entries <= first));
         self.pending_breakpoint = None;
-        if was_sent && prices.ends == CacheEnds::Anywhere {
+        if was_sent && prices.boundary == CacheBoundary::AnyMessage {
             let tokens = cost_before(transcript, ledger, first);
             self.cached_prefixes.push(CachedPrefix { n_entries: first, tokens });
         }
         let n_entries = end_of_segments(ledger);
         let is_longest = self.cached_prefixes.last().is_none_or(|prefix| prefix.n_entries < n_entries);
-        if prices.ends == CacheEnds::Marks && is_longest {
+        if prices.boundary == CacheBoundary::Breakpoints && is_longest {
             let tokens = cost_before(transcript, ledger, n_entries);
             self.pending_breakpoint = Some(CachedPrefix { n_entries, tokens });
         }
@@ -183,7 +184,7 @@ impl Account {
         self.is_backlog_valid = false;
         self.min_saving = Tokens::ZERO;
         let written = self.view - self.cached() - unsent;
-        let price = if self.is_cold { 0.0 } else { prices.rewriting() * written.0 as f64 };
+        let price = if self.is_cold { 0.0 } else { prices.write_surcharge() * written.0 as f64 };
         Tokens(price as u64)
     }
 

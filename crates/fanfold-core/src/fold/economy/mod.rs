@@ -152,7 +152,7 @@ pub(crate) fn estimate_fold(account: &Account, economy: &Economy, prices: &Price
     let unmatched = backlog.before - account.cached_before(backlog.from);
     let always_rewritten = float(backlog.tail_tokens + unmatched);
     let span = float(backlog.foldable + backlog.unfoldable);
-    let (write, read) = (prices.rewriting(), prices.read.max(1e-6));
+    let (write, read) = (prices.write_surcharge(), prices.read.max(1e-6));
     let growth = (span + float(backlog.tail_tokens)) / backlog.n_steps.max(1) as f64;
     let share = if span > 0.0 { float(removed) / span } else { 0.0 };
     let cheapest = (2.0 * write * always_rewritten * share * growth / read).sqrt();
@@ -192,7 +192,7 @@ pub(crate) fn best_start(
     costs: impl Iterator<Item = (Tokens, bool)>,
 ) -> Option<usize> {
     let from = account.backlog.from;
-    let (write, read) = (prices.rewriting(), prices.read);
+    let (write, read) = (prices.write_surcharge(), prices.read);
     let n_requests = f64::from(max_payback_requests(account, economy));
     let entries: Vec<(Tokens, bool)> = costs.collect();
     let mut before: Tokens = account.backlog.before + entries.iter().map(|(cost, _)| *cost).sum();
@@ -286,14 +286,14 @@ mod tests {
     #[test]
     fn folding_is_free_with_a_cold_cache() {
         let mut session = session(6, cache_prices());
-        session.on(Event::Cooled);
+        session.apply(Event::CacheExpired);
         check_last_reason(&session, &expect!["the cache is cold, so folding 84 tokens costs nothing"]);
         assert_eq!(session.ledger().receipts()[0].price, Some(Tokens::ZERO));
     }
 
     #[test]
     fn folds_before_a_price_cliff() {
-        let cliffs = vec![PriceCliff { above: Tokens(400), times: 2.0 }];
+        let cliffs = vec![PriceCliff { above: Tokens(400), factor: 2.0 }];
         let economy = Economy { cost_limit: 1500, delay: 100_000, ..SMALL };
         let policy = Policy { economy: Some(economy), ..Policy::fanfold() };
         let prices = Prices { cliffs, ..cache_prices() };

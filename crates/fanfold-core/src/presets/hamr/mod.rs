@@ -18,7 +18,7 @@ impl Policy {
             ..Stage::new(name, vec![stubs::PASS, summary::PASS])
         };
         Policy {
-            strategy: Strategy::From(600),
+            strategy: Strategy::Threshold(600),
             tail: Tail { share: 400, steps: 3, results: 0, ceiling: 1000 },
             digest: Digest::Summary {
                 share: 150,

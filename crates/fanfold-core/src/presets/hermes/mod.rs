@@ -13,7 +13,7 @@ impl Policy {
     pub fn hermes() -> Policy {
         let normal = Stage::new("normal", vec![MEDIA, REASONING, summary::PASS]);
         Policy {
-            strategy: Strategy::From(500),
+            strategy: Strategy::Threshold(500),
             tail: Tail { share: 200, steps: 1, results: 0, ceiling: 1000 },
             head: Head::Messages(3),
             digest: Digest::Summary {

@@ -67,7 +67,7 @@ impl Policy {
             Stage { name, passes: passes.to_vec(), reach, ..last_resort() }
         };
         Policy {
-            strategy: if rules.enabled { Strategy::From(rules.trigger) } else { Strategy::Off },
+            strategy: if rules.enabled { Strategy::Threshold(rules.trigger) } else { Strategy::Off },
             tail: Tail { share: 0, steps: rules.protect_last_n_turns, results: 0, ceiling: 1000 },
             digest: Digest::CallLines,
             stages: vec![

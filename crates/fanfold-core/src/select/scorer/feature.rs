@@ -30,9 +30,11 @@ pub(super) enum Feature {
     Lines,
     /// The tokens since the agent used any atom of its last part.
     PartUsed,
-    /// Its last part belongs to a call with a target; the agent's uses of the target and the tokens since the last one.
+    /// Its last part belongs to a call with a target.
     Subject,
+    /// The number of times that the agent used that target.
     SubjectUses,
+    /// The tokens since the agent used that target.
     SubjectUsed,
     /// The share of its words that users wrote.
     UserWords,

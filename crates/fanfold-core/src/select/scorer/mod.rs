@@ -55,8 +55,8 @@ struct AtomStats {
     n_uses: u16,
     /// The smallest number of atoms in a part with this atom.
     fewest_in_part: u16,
-    is_coined: bool,
     /// The agent wrote it before it appeared anywhere else.
+    is_coined: bool,
     /// It appears in a system prompt or a user message, which stay visible.
     is_in_prompt: bool,
     words: [Word; 3],
@@ -216,43 +216,43 @@ impl Lexicon {
     }
 
     /// Calls back with the features of an atom.
-    fn each_feature(&self, stats: &AtomStats, mut see: impl FnMut(Feature, f32)) {
+    fn each_feature(&self, stats: &AtomStats, mut found: impl FnMut(Feature, f32)) {
         let kind = stats.atom.kind();
-        see(Feature::Base, 1.0);
+        found(Feature::Base, 1.0);
         match kind {
             AtomKind::Name => {}
-            AtomKind::Path => see(Feature::Path, 1.0),
-            AtomKind::Number => see(Feature::Number, 1.0),
-            AtomKind::Quoted => see(Feature::Quoted, 1.0),
+            AtomKind::Path => found(Feature::Path, 1.0),
+            AtomKind::Number => found(Feature::Number, 1.0),
+            AtomKind::Quoted => found(Feature::Quoted, 1.0),
         }
         if stats.is_coined {
-            see(if kind == AtomKind::Path { Feature::CoinedPath } else { Feature::Coined }, 1.0);
+            found(if kind == AtomKind::Path { Feature::CoinedPath } else { Feature::Coined }, 1.0);
         }
         if stats.n_uses > 0 {
-            see(Feature::Used, 1.0);
-            see(Feature::Uses, log2(1 + u32::from(stats.n_uses)));
+            found(Feature::Used, 1.0);
+            found(Feature::Uses, log2(1 + u32::from(stats.n_uses)));
         } else {
-            see(Feature::UserWords, self.user_words.share(&stats.words));
+            found(Feature::UserWords, self.user_words.share(&stats.words));
         }
-        see(Feature::FewestInPart, log2(1 + u32::from(stats.fewest_in_part.min(2_000))));
-        see(Feature::Lines, log2(1 + u32::from(stats.n_lines)));
+        found(Feature::FewestInPart, log2(1 + u32::from(stats.fewest_in_part.min(2_000))));
+        found(Feature::Lines, log2(1 + u32::from(stats.n_lines)));
     }
 
     /// Calls back with the features of the part that contained an atom last.
-    fn each_part_feature(&self, part: &PartStats, mut see: impl FnMut(Feature, f32)) {
+    fn each_part_feature(&self, part: &PartStats, mut found: impl FnMut(Feature, f32)) {
         let since = |at: u32| log2((self.now() - at).saturating_add(1000)) - LOG2_1000;
         if let Some(from) = part.from {
-            see(from, 1.0);
+            found(from, 1.0);
         }
-        see(Feature::Age, since(part.at));
+        found(Feature::Age, since(part.at));
         if part.used_at > 0 {
-            see(Feature::PartUsed, since(part.used_at));
+            found(Feature::PartUsed, since(part.used_at));
         }
         if let Some(subject) = part.subject {
             let subject = &self.atoms[subject as usize];
-            see(Feature::Subject, 1.0);
-            see(Feature::SubjectUses, log2(1 + u32::from(subject.n_uses)));
-            see(Feature::SubjectUsed, since(subject.used_at));
+            found(Feature::Subject, 1.0);
+            found(Feature::SubjectUses, log2(1 + u32::from(subject.n_uses)));
+            found(Feature::SubjectUsed, since(subject.used_at));
         }
     }
 

@@ -10,7 +10,7 @@ pub(crate) fn check(kind: ContentKind, text: &str, room: usize, in_use: &[&str],
     assert_eq!(detect_kind(text), kind);
     let value = |line: &str| in_use.iter().filter(|word| line.contains(**word)).count() as f32;
     let options = CondenseOptions::new(room, &value);
-    let short = condense(text, &options).expect("something worth shortening");
+    let short = condense(text, &options).expect("the text can be shortened");
     assert!(short.len() <= room, "{} bytes in a room of {room}:\n{short}", short.len());
     expected.assert_eq(&(short + "\n"));
 }
@@ -77,18 +77,18 @@ proptest! {
         if let Some(short) = condense(&text, &CondenseOptions::new(room, &value)) {
             prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());
             prop_assert!(short.len() < text.len() && !short.is_empty());
-            prop_assert_eq!(&short, &condense(&text, &CondenseOptions::new(room, &value)).expect("the same again"));
+            prop_assert_eq!(&short, &condense(&text, &CondenseOptions::new(room, &value)).expect("the same result"));
         }
     }
 
-    /// A wrong kind does no harm.
+    /// A wrong kind is tolerated.
     #[test]
     fn any_kind_may_be_given(text in text(), room in 0..2_000_usize, kind in prop::sample::select(&ContentKind::ALL)) {
         let options = CondenseOptions { kind: Some(kind), ..CondenseOptions::new(room, &|_| 0.0) };
         if let Some(short) = condense(&text, &options) {
             prop_assert!(short.len() <= room + 64, "{} > {room}", short.len());
             prop_assert!(short.len() < text.len() && !short.is_empty());
-            prop_assert_eq!(&short, &condense(&text, &options).expect("the same again"));
+            prop_assert_eq!(&short, &condense(&text, &options).expect("the same result"));
         }
     }
 
@@ -102,7 +102,7 @@ proptest! {
         let mut lines = lines;
         lines.insert(at, "error: the disk is full".to_owned());
         let short = condense(&lines.join("\n"), &CondenseOptions::new(200, &|_| 0.0));
-        prop_assert!(short.expect("long enough").contains("error: the disk is full"));
+        prop_assert!(short.expect("the text is long").contains("error: the disk is full"));
     }
 }
 
@@ -110,7 +110,8 @@ proptest! {
 fn given_kind_applies_to_text_inside_json() {
     let names: String = (0..80).map(|i| format!("src/part{i}/mod.rs\n")).collect();
     let condensed = |text: &str, kind| {
-        condense(text, &CondenseOptions { kind, ..CondenseOptions::new(400, &|_| 0.0) }).expect("it is long")
+        condense(text, &CondenseOptions { kind, ..CondenseOptions::new(400, &|_| 0.0) })
+            .expect("the text is long")
     };
     assert_eq!(detect_kind(&names), ContentKind::Listing);
     let (listed, logged) = (condensed(&names, None), condensed(&names, Some(ContentKind::Log)));
@@ -147,7 +148,7 @@ fn huge_texts_are_condensed() {
         "ü".repeat(mega / 2),
     ];
     for text in texts {
-        let short = condense(&text, &CondenseOptions::new(1_000, &|_| 0.0)).expect("much to shorten");
+        let short = condense(&text, &CondenseOptions::new(1_000, &|_| 0.0)).expect("the text is long");
         assert!(short.len() <= 1_064, "{}", short.len());
     }
 }

@@ -18,7 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("prose", include_str!("documents/prose.rs")),
     ("dense", include_str!("documents/dense.rs")),
     ("escaped", include_str!("documents/escaped.rs")),
-    ("frame", include_str!("frame.rs")),
+    ("envelope", include_str!("envelope.rs")),
 ];
 
 /// An example: the text above `->` and the condensed text below.
@@ -32,7 +32,7 @@ struct Example {
 }
 
 #[test]
-fn header_examples_are_true() {
+fn header_examples_match_the_output() {
     let mut wrong = String::new();
     for (name, source) in SOURCES {
         // Outlines need a parser.
@@ -45,7 +45,7 @@ fn header_examples_are_true() {
             wrong.push_str(&format!("--- {name}\n{shown}\n"));
         }
     }
-    assert!(wrong.is_empty(), "these examples should read:\n{wrong}");
+    assert!(wrong.is_empty(), "these examples differ from the output:\n{wrong}");
 }
 
 impl Example {

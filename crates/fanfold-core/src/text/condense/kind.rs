@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::text::condense::severity::{head, tail};
-use crate::text::condense::{code, frame, html, listing, log, runs, search, table, trace};
+use crate::text::condense::{code, envelope, html, listing, log, runs, search, table, trace};
 
 /// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +59,7 @@ const SAMPLE_TAIL: usize = 4_096;
 
 /// Detects the kind of a text from at most twelve kilobytes of it.
 pub fn detect_kind(text: &str) -> ContentKind {
-    let text = frame::split(text).body.trim_ascii_start();
+    let text = envelope::split(text).body.trim_ascii_start();
     let start = head(text, SAMPLE_HEAD);
     let end =
         if text.len() > start.len() { tail(text, SAMPLE_TAIL.min(text.len() - start.len())) } else { "" };

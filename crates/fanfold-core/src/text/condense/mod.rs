@@ -5,7 +5,7 @@
 
 pub(crate) mod severity; // finds lines that report a failure
 mod lines; //               chooses lines within a room
-mod frame; //               the envelope that a harness puts around a result
+mod envelope; //            the envelope that a harness puts around a result
 mod kind; //                detects the kind of a text
 mod documents; //           JSON, tables, web pages, prose, encoded data
 mod output; //              output of programs
@@ -117,7 +117,7 @@ fn condense_within(text: &str, options: &CondenseOptions<'_>, depth: usize) -> S
     if text.len() <= options.room {
         return text.trim_end().to_owned();
     }
-    let envelope = frame::split(text);
+    let envelope = envelope::split(text);
     if envelope.len() > options.room / 2 {
         return body_within(text, options, depth);
     }

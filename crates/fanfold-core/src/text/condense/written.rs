@@ -1,7 +1,7 @@
 //! Tool inputs: a command with its script, the content of a file, a patch.
 //!
-//! The content of a written file is in the file, so its outline is enough; a patch is condensed to its hunks and changed
-//! lines. The shell lines of a command are kept, and each heredoc is condensed according to its kind.
+//! The content of a written file is in the file, so its outline is enough; a patch is condensed to its hunks and
+//! changed lines. The shell lines of a command are kept, and each heredoc is condensed according to its kind.
 //!
 //! In 260 bytes:
 //!

@@ -61,7 +61,7 @@ pub(super) fn recall(engine: &Engine, arguments: &Arguments) -> Result<Value, Ap
         (Some(text), None) => {
             Extent::Search { text, around: arguments.count("around")?.unwrap_or(0) as usize }
         }
-        (None, Some(lines)) => Extent::of_lines(&lines).ok_or_else(|| {
+        (None, Some(lines)) => Extent::parse_lines(&lines).ok_or_else(|| {
             ApiError::bad_request(format!("`{lines}` is not a range of lines"), "write 40, 1-40 or 40-")
         })?,
         (None, None) => Extent::Whole,

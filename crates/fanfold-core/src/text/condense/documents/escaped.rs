@@ -1,5 +1,5 @@
-//! Texts whose line breaks are escaped as `\\n`, all on one long line. They are unescaped and condensed according to their
-//! kind.
+//! Texts whose line breaks are escaped as `\\n`, all on one long line. They are unescaped and condensed according to
+//! their kind.
 //!
 //! In 150 bytes:
 //!

@@ -1,8 +1,8 @@
-//! JSON: keeps field names and short values, condenses long strings according to their kind, and keeps the first items of
-//! lists and those in use.
+//! JSON: keeps field names and short values, condenses long strings according to their kind, and keeps the first
+//! items of lists and those in use.
 //!
-//! Identifying fields come first: ids, names, paths, states. A small object takes one line; nulls, empty strings and links
-//! are dropped first. An error, a failed `exit_code` and `"ok": false` are always kept.
+//! Identifying fields come first: ids, names, paths, states. A small object takes one line; nulls, empty strings and
+//! links are dropped first. An error, a failed `exit_code` and `"ok": false` are always kept.
 //!
 //! In 460 bytes:
 //!

@@ -1,7 +1,7 @@
 //! Program output, and any text with lines that is of no other kind.
 //!
-//! Keeps the first line of each kind of error verbatim, and the first and last lines of the text. Lines that repeat an earlier
-//! one except for numbers are counted.
+//! Keeps the first line of each kind of error verbatim, and the first and last lines of the text. Lines that repeat
+//! an earlier one except for numbers are counted.
 //!
 //! In 300 bytes:
 //!

@@ -1,7 +1,7 @@
 //! Grep hits: groups them by file, keeps all file names, the first hits of each file and hits in use.
 //!
-//! Each path is printed once, and line numbers are kept. If there are too many files for one line each, they are listed by
-//! directory with their number of hits.
+//! Each path is printed once, and line numbers are kept. If there are too many files for one line each, they are
+//! listed by directory with their number of hits.
 //!
 //! In 260 bytes:
 //!

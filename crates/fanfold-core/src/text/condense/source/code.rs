@@ -1,9 +1,9 @@
-//! CodeLines files: keeps the signatures with their line numbers, and whole definitions that were edited.
+//! Source files: keeps the signatures with their line numbers, and whole definitions that were edited.
 //!
-//! Later work mostly needs names and parameters; bodies can be recalled. Rust, Python, JavaScript, TypeScript, Go, Java, C and
-//! C++ are parsed (feature `outline`). In other languages, and if a text does not parse, definitions are recognised by
-//! patterns. A function that contains lines of the newest edits of the file is kept whole. Line numbers that a tool
-//! printed are kept.
+//! Later work mostly needs names and parameters; bodies can be recalled. Rust, Python, JavaScript, TypeScript, Go,
+//! Java, C and C++ are parsed (feature `outline`). In other languages, and if a text does not parse, definitions are
+//! recognised by patterns. A function that contains lines of the newest edits of the file is kept whole. Line numbers
+//! that a tool printed are kept.
 //!
 //! `src/basket.py` in 440 bytes, `self.items.append` having been edited:
 //!
@@ -77,8 +77,8 @@ pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
 pub(crate) fn condense_to_outline(text: &str, options: &CondenseOptions<'_>) -> Option<String> {
     let file = options.file?;
     let source = CodeLines::new(text);
-    let fresh = Outlines::default();
-    let outline = options.outlines.unwrap_or(&fresh).definitions(&source.text(), file.path)?;
+    let uncached = Outlines::default();
+    let outline = options.outlines.unwrap_or(&uncached).definitions(&source.text(), file.path)?;
     Some(source.by_outline(&outline, &file, options))
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn language_of(path: &str) -> Option<Language> {
 
 /// The role of a node in an outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum NodeRole {
     /// A definition.
     Definition,
     /// A definition that may contain others.
@@ -34,8 +34,8 @@ pub(crate) enum Role {
     Other,
 }
 
-impl Role {
-    pub(crate) fn from_node(node: &Node<'_>) -> Role {
+impl NodeRole {
+    pub(crate) fn from_node(node: &Node<'_>) -> NodeRole {
         match node.kind() {
             // Rust
             "function_item"
@@ -46,27 +46,27 @@ impl Role {
             | "macro_definition"
             | "const_item"
             | "static_item"
-            | "type_item" => Role::Definition,
-            "impl_item" | "trait_item" | "mod_item" | "foreign_mod_item" => Role::Container,
+            | "type_item" => NodeRole::Definition,
+            "impl_item" | "trait_item" | "mod_item" | "foreign_mod_item" => NodeRole::Container,
             // Python, C, C++
-            "function_definition" => Role::Definition,
-            "class_definition" => Role::Container,
-            "decorated_definition" | "block" => Role::Wrapper,
+            "function_definition" => NodeRole::Definition,
+            "class_definition" => NodeRole::Container,
+            "decorated_definition" | "block" => NodeRole::Wrapper,
             "class_specifier" | "struct_specifier" | "union_specifier" | "namespace_definition" => {
-                if node.child_by_field_name("body").is_some() { Role::Container } else { Role::Other }
+                if node.child_by_field_name("body").is_some() { NodeRole::Container } else { NodeRole::Other }
             }
-            "enum_specifier" if node.child_by_field_name("body").is_some() => Role::Definition,
+            "enum_specifier" if node.child_by_field_name("body").is_some() => NodeRole::Definition,
             "type_definition" | "alias_declaration" | "concept_definition" | "preproc_function_def" => {
-                Role::Definition
+                NodeRole::Definition
             }
             "template_declaration"
             | "linkage_specification"
             | "preproc_ifdef"
             | "preproc_if"
-            | "preproc_else" => Role::Wrapper,
-            "field_declaration_list" => Role::Wrapper,
-            "declaration" | "field_declaration" if declares_function(node) => Role::Definition,
-            "declaration" => Role::Wrapper,
+            | "preproc_else" => NodeRole::Wrapper,
+            "field_declaration_list" => NodeRole::Wrapper,
+            "declaration" | "field_declaration" if declares_function(node) => NodeRole::Definition,
+            "declaration" => NodeRole::Wrapper,
             // Go, Java, TypeScript
             "function_declaration"
             | "generator_function_declaration"
@@ -79,16 +79,16 @@ impl Role {
             | "abstract_method_signature"
             | "function_signature"
             | "annotation_type_declaration"
-            | "type_alias_declaration" => Role::Definition,
+            | "type_alias_declaration" => NodeRole::Definition,
             "type_declaration"
             | "class_declaration"
             | "abstract_class_declaration"
             | "interface_declaration"
             | "enum_declaration"
             | "record_declaration"
-            | "internal_module" => Role::Container,
+            | "internal_module" => NodeRole::Container,
             "lexical_declaration" | "const_declaration" | "var_declaration" if is_outermost(node) => {
-                Role::Definition
+                NodeRole::Definition
             }
             "type_spec"
             | "interface_type"
@@ -100,8 +100,8 @@ impl Role {
             | "export_statement"
             | "ambient_declaration"
             | "statement_block"
-            | "ERROR" => Role::Wrapper,
-            _ => Role::Other,
+            | "ERROR" => NodeRole::Wrapper,
+            _ => NodeRole::Other,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Outlines of source files, computed by a parser of the language.
 //!
-//! The parsers are behind the feature `outline`. Without it, in other languages and if a text does not parse, definitions are
-//! recognised by patterns instead.
+//! The parsers are behind the feature `outline`. Without it, in other languages and if a text does not parse,
+//! definitions are recognised by patterns instead.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

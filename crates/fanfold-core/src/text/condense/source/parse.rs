@@ -1,14 +1,14 @@
 //! Parses source files with tree-sitter, within limits.
 //!
-//! A parser can be slow and use much memory for text in another language: 64 kB of `a<a<a<` as Java takes gigabytes. The
-//! number of parser operations is therefore limited in proportion to the bytes read. Counting operations instead of time
-//! makes the limit the same on every machine.
+//! A parser can be slow and use much memory for text in another language: 64 kB of `a<a<a<` as Java takes gigabytes.
+//! The number of parser operations is therefore limited in proportion to the bytes read. Counting operations instead
+//! of time makes the limit the same on every machine.
 
 use std::ops::ControlFlow;
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 
-use crate::text::condense::source::grammar::{Role, language_of};
+use crate::text::condense::source::grammar::{NodeRole, language_of};
 use crate::text::condense::source::outline::Definition;
 
 /// The maximum size of a file.
@@ -28,7 +28,7 @@ pub(crate) fn definitions(text: &str, path: &str) -> Option<Vec<Definition>> {
         return None;
     }
     let tree = parse(text, &language_of(path)?)?;
-    let mut collector = Collector { found: Vec::new(), n_error_bytes: 0 };
+    let mut collector = DefinitionCollector { found: Vec::new(), n_error_bytes: 0 };
     collector.collect(&mut tree.walk());
     let is_poor = collector.found.is_empty() || collector.n_error_bytes * 2 > text.len();
     (!is_poor).then_some(collector.found)
@@ -64,13 +64,13 @@ fn bracket_depth(text: &str) -> usize {
 }
 
 /// Collects definitions from a syntax tree.
-struct Collector {
+struct DefinitionCollector {
     found: Vec<Definition>,
     /// The number of bytes in error nodes.
     n_error_bytes: usize,
 }
 
-impl Collector {
+impl DefinitionCollector {
     /// Visits the descendants of the node at the cursor. Iterative, because trees can be deep.
     fn collect(&mut self, cursor: &mut TreeCursor<'_>) {
         let mut containers: Vec<bool> = Vec::new();
@@ -81,12 +81,13 @@ impl Collector {
         while !containers.is_empty() {
             let node = cursor.node();
             let depth = containers.iter().filter(|is_container| **is_container).count();
-            let role = Role::from_node(&node);
+            let role = NodeRole::from_node(&node);
             self.visit(&node, role, depth);
-            let goes_down = matches!(role, Role::Container | Role::Wrapper) && containers.len() < DEEPEST;
+            let goes_down =
+                matches!(role, NodeRole::Container | NodeRole::Wrapper) && containers.len() < DEEPEST;
             is_down = goes_down && cursor.goto_first_child();
             if is_down {
-                containers.push(role == Role::Container);
+                containers.push(role == NodeRole::Container);
                 continue;
             }
             while !cursor.goto_next_sibling() {
@@ -98,12 +99,12 @@ impl Collector {
         }
     }
 
-    fn visit(&mut self, node: &Node<'_>, role: Role, depth: usize) {
+    fn visit(&mut self, node: &Node<'_>, role: NodeRole, depth: usize) {
         if node.is_error() {
             let is_inside = node.parent().is_some_and(|parent| parent.is_error());
             self.n_error_bytes += if is_inside { 0 } else { node.end_byte() - node.start_byte() };
         }
-        if !matches!(role, Role::Definition | Role::Container) {
+        if !matches!(role, NodeRole::Definition | NodeRole::Container) {
             return;
         }
         let (first, last) = (node.start_position().row, node.end_position().row);
@@ -375,7 +376,7 @@ T twice(T x)
     }
 
     #[test]
-    fn an_excerpt_has_an_outline() {
+    fn parses_excerpts() {
         let text = "\
         let x = 1;
         x + 1
@@ -401,7 +402,7 @@ T twice(T x)
     }
 
     #[test]
-    fn other_texts_have_no_outline() {
+    fn rejects_texts_that_are_not_source_code() {
         for (path, text) in [
             ("a.rs", "error: no such file\n"),
             ("a.py", "Traceback (most recent call last):\n  File \"a.py\", line 3\n"),
@@ -436,7 +437,7 @@ T twice(T x)
         ];
         for text in &texts {
             for path in ["a.rs", "a.py", "a.ts", "a.js", "a.go", "a.java", "a.cc"] {
-                // Deep nesting or too many errors: none of these is a source file.
+                // Rejected because of deep nesting or too many errors.
                 assert_eq!(definitions(text, path), None, "{path}: {}", &text[..12]);
             }
         }

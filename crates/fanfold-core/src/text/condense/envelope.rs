@@ -1,4 +1,5 @@
-//! Envelopes: exit codes, tags and timings that a harness adds wrap a result. They are kept; the text inside is condensed.
+//! Envelopes: exit codes, tags and timings that a harness puts around a result. They are kept; the text inside is
+//! condensed.
 //!
 //! In 150 bytes:
 //!
