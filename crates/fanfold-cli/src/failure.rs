@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use fanfold_core::Overflow;
-use fanfold_engine::{OpError, store_hint, store_words};
+use fanfold_engine::{OpError, store_hint, store_message};
 use fanfold_store::StoreError;
 use fanfold_wire::DecodeError;
 
@@ -78,7 +78,7 @@ impl From<StoreError> for Failure {
 
 impl From<&StoreError> for Failure {
     fn from(error: &StoreError) -> Failure {
-        Failure::new(store_words(error), store_hint(error))
+        Failure::new(store_message(error), store_hint(error))
     }
 }
 

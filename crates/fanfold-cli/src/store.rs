@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
-use fanfold_engine::{Engine, MachineClock, store_hint, store_words};
+use fanfold_engine::{Engine, MachineClock, store_hint, store_message};
 use fanfold_store::{MemoryStore, OpenMode, SessionId, StoreError};
 
 use crate::failure::{Failure, Result};
@@ -117,7 +117,7 @@ pub(crate) fn without_password(address: &str) -> String {
 
 fn not_opened(address: &str, error: &StoreError) -> Failure {
     Failure::new(
-        format!("the store {} could not be opened: {}", without_password(address), store_words(error)),
+        format!("the store {} could not be opened: {}", without_password(address), store_message(error)),
         store_hint(error),
     )
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Policy, Tokens};
-use fanfold_engine::{Ask, Engine, Left, MachineClock, Recognised, Terms};
+use fanfold_engine::{Engine, FoldOutcome, MachineClock, RequestInput, SessionMatch, Terms};
 use fanfold_store::SqliteStore;
 use fanfold_tokens::o200k;
 use fanfold_wire::Format;
@@ -68,8 +68,8 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
     };
     let mut steps: Vec<String> = (0..n_steps).map(|i| step(i, n_lines, client, false)).collect();
     let first = body(&steps, n_around, client);
-    let session = engine.take_up(&engine.recognise(&first, format).unwrap()).unwrap();
-    engine.request(&Ask::new(&session, &first, &terms, "bench"));
+    let session = engine.session_for(&engine.recognise(&first, format).unwrap()).unwrap();
+    engine.request(&RequestInput::new(&session, &first, &terms, "bench"));
     let (mut recognising, mut requesting, mut both) = (Vec::new(), Vec::new(), Vec::new());
     let mut working = Vec::new();
     let mut n_folded = 0;
@@ -80,12 +80,12 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
         let start = Instant::now();
         let recognised = engine.recognise(&body, format).unwrap();
         let known = start.elapsed();
-        assert_eq!(recognised, Recognised::GoesOn(session.clone()));
-        let answer = engine.request(&Ask::new(&session, &body, &terms, "bench"));
+        assert_eq!(recognised, SessionMatch::Continues(session.clone()));
+        let answer = engine.request(&RequestInput::new(&session, &body, &terms, "bench"));
         let all = start.elapsed();
         working.push(self::worked().saturating_sub(worked));
-        n_folded += usize::from(matches!(answer.left, Left::Folded(_)));
-        assert!(!matches!(answer.left, Left::AsItCame(_)), "{:?}", answer.left);
+        n_folded += usize::from(matches!(answer.fold, FoldOutcome::Folded(_)));
+        assert!(!matches!(answer.fold, FoldOutcome::Failed(_)), "{:?}", answer.fold);
         recognising.push(known);
         requesting.push(all - known);
         both.push(all);

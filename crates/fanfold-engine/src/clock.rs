@@ -1,4 +1,4 @@
-//! What time it is, and waiting.
+//! The clock: the current time, and sleeping.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fanfold_store::Millis;
 
-/// A clock, which a test may set.
+/// A clock; tests have one that they set.
 pub trait Clock: Send + Sync {
-    /// What time it is.
+    /// The current time.
     fn now(&self) -> Millis;
 
-    /// Waits for so many milliseconds.
+    /// Sleeps for `ms` milliseconds.
     fn wait(&self, ms: u64);
 }
 
-/// The machine's clock.
+/// The clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MachineClock;
 
@@ -30,7 +30,7 @@ impl Clock for MachineClock {
     }
 }
 
-/// A few random hexadecimal digits. The standard library seeds its hash maps from the system's randomness.
+/// Eight random hexadecimal digits, from the random seed of the standard library's hash maps.
 pub(crate) fn random_word() -> String {
     format!("{:08x}", RandomState::new().hash_one(0u8) as u32)
 }

@@ -1,77 +1,77 @@
-//! The engine: a store, a clock, and the sessions used last.
+//! The engine: a store, a clock, and the cached sessions.
 
 use std::sync::Arc;
 
 use fanfold_store::{SessionId, SessionRow, Store, StoreError};
 
 use crate::clock::{Clock, random_word};
-use crate::follow::pipeline::Followed;
+use crate::follow::folded_conversation::FoldedConversation;
 use crate::sessions::cache::Cache;
 
-/// Takes requests, keeps what was said, and gives what is to be sent.
+/// Stores the messages of requests, folds them, and manages the stored sessions.
 pub struct Engine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cache: Cache,
 }
 
-/// Why an operation on sessions was not done.
+/// The error of an operation on sessions.
 #[derive(Debug, thiserror::Error)]
 pub enum OpError {
-    /// The store did not do it.
-    #[error("{}", store_words(.0))]
+    /// The store failed.
+    #[error("{}", store_message(.0))]
     Store(#[from] StoreError),
-    /// What was asked for is not there, or can't be done: what, and what to do instead.
-    #[error("{what}")]
-    Wrong {
-        /// What is wrong.
-        what: String,
-        /// What to do instead.
+    /// The session or the arguments do not allow the operation.
+    #[error("{message}")]
+    Invalid {
+        /// The reason.
+        message: String,
+        /// The next step for the user.
         hint: String,
     },
 }
 
 impl OpError {
-    pub(crate) fn wrong(what: impl Into<String>, hint: impl Into<String>) -> OpError {
-        OpError::Wrong { what: what.into(), hint: hint.into() }
+    pub(crate) fn invalid(message: impl Into<String>, hint: impl Into<String>) -> OpError {
+        OpError::Invalid { message: message.into(), hint: hint.into() }
     }
 
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> String {
         match self {
-            OpError::Wrong { hint, .. } => hint.clone(),
+            OpError::Invalid { hint, .. } => hint.clone(),
             OpError::Store(error) => store_hint(error),
         }
     }
 }
 
-/// What to do about a store that failed.
+/// The next step for the user after an error of the store.
 pub fn store_hint(error: &StoreError) -> String {
-    let words = error.to_string();
-    if let Some((_, hint)) = words.split_once(HINT) {
+    let text = error.to_string();
+    if let Some((_, hint)) = text.split_once(HINT) {
         return hint.to_owned();
     }
     match error {
-        StoreError::NoSession(_) => "`fanfold sessions list` names those there are",
+        StoreError::NoSession(_) => "`fanfold sessions list` shows all sessions",
         StoreError::SessionExists(_) => "choose another id",
         StoreError::NoNode(_) => "`fanfold doctor` checks the store",
         StoreError::TitleTaken { .. } => "choose another title",
         StoreError::Moved(_) => "try again",
-        StoreError::Busy { .. } => "try again when the others are done",
-        StoreError::TooNew { .. } => "use the newer fanfold",
-        StoreError::ReadOnly(_) => "open it by its own address to write to it",
-        _ => "check that the store is there and may be written (--store)",
+        StoreError::Busy { .. } => "try again when other processes are done",
+        StoreError::TooNew { .. } => "use the newer version of fanfold",
+        StoreError::ReadOnly(_) => "open the store by its own address to write to it",
+        _ => "check that the store exists and is writable (--store)",
     }
     .to_owned()
 }
 
-/// Before the hint of an error that has one.
+/// Separates an error message from its hint.
 const HINT: &str = "\n\nhint: ";
 
-/// What a store says of its failure, without what to do about it.
-pub fn store_words(error: &StoreError) -> String {
-    let words = error.to_string();
-    words.split(HINT).next().unwrap_or_default().to_owned()
+/// The message of an error of the store, without its hint.
+pub fn store_message(error: &StoreError) -> String {
+    let text = error.to_string();
+    text.split(HINT).next().unwrap_or_default().to_owned()
 }
 
 impl Engine {
@@ -85,26 +85,31 @@ impl Engine {
         &*self.store
     }
 
-    /// Forgets what is held in memory; the next requests are replayed from the store.
-    pub fn forget(&self) {
+    /// Removes all sessions from the cache. Their next requests are replayed from the store.
+    pub fn clear_cache(&self) {
         self.cache.clear();
     }
 
-    /// Looks at a session as the last request left it; none if it is not held.
-    pub fn look<T>(&self, session: &SessionId, look: impl FnOnce(&mut Followed) -> T) -> Option<T> {
+    /// Calls a function with a cached session, in its state after the last request. Returns `None` if it is not
+    /// cached.
+    pub fn with_cached<T>(
+        &self,
+        session: &SessionId,
+        read: impl FnOnce(&mut FoldedConversation) -> T,
+    ) -> Option<T> {
         let mut cached = self.cache.take(session)?;
-        let seen = look(&mut cached.state.followed);
+        let result = read(&mut cached.state.followed);
         self.cache.put(session.clone(), cached);
-        Some(seen)
+        Some(result)
     }
 
-    /// A new id for a session: when it was made, and a word that nobody else has.
+    /// A new session id: the current time and a random suffix.
     pub fn new_id(&self) -> SessionId {
-        let moment: String = self.clock.now().to_string().chars().filter(char::is_ascii_digit).collect();
-        SessionId(format!("{}-{}-{}", &moment[..8], &moment[8..], &random_word()[..6]))
+        let digits: String = self.clock.now().to_string().chars().filter(char::is_ascii_digit).collect();
+        SessionId(format!("{}-{}-{}", &digits[..8], &digits[8..], &random_word()[..6]))
     }
 
-    /// A session that must be there.
+    /// The row of a session that must exist.
     pub fn row(&self, session: &SessionId) -> Result<SessionRow, OpError> {
         Ok(self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?)
     }

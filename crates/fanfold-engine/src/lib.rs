@@ -1,39 +1,44 @@
 //! One request from start to end: messages are stored, folds are recorded, then the view is sent.
 //!
 //! The engine orders effects and takes no decision about content. A session's view is a function of its messages and
-//! its event log, both of which are in the store; sessions held in memory only save the time of a replay.
+//! its event log. Both are in the store; the cached sessions only save the time of a replay.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod clock; //        the time, and waiting
+mod clock; //        the current time, and sleeping
 mod engine; //       a store, a clock and the cached sessions
-mod follow; //       a conversation followed in memory
+mod follow; //       a conversation in memory
 mod log; //          the events of a session, and which of them are in force
 mod sessions; //     session state, titles, checkpoints, forks, retention
 mod request; //      a request from the client's body to the bytes to send
-mod recall; //       originals opened from the store alone
+mod recall; //       originals recalled from the store alone
 mod summary_jobs; // summaries written by a model in the background
 mod io; //           export and import
 
 pub use clock::{Clock, MachineClock};
-pub use engine::{Engine, OpError, store_hint, store_words};
+pub use engine::{Engine, OpError, store_hint, store_message};
+pub use follow::folded_conversation::{
+    FoldOptions, FoldedConversation, Sizes, count_changes, decode, messages_of,
+};
 pub use follow::parallel::Threads;
-pub use follow::pipeline::{Followed, Sizes, Wishes, count_changes, decode, messages_of};
-pub use follow::recall_offer::Offer;
+pub use follow::recall_offer::RecallOffer;
 pub use follow::terms::Terms;
 pub use io::duplicates::Brought;
 pub use io::import::{Import, Imported};
 pub use io::opening_words::opening_words;
-pub use log::message_styles::Dresses;
-pub use log::notes::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
+pub use log::events::{
+    FoldRecord, HiddenRecall, HiddenRecallRecord, LoggedEvent, MoveReason, NewTerms, SentRequest,
+    SessionEvent, SummaryRecord, TipMove,
+};
+pub use log::message_styles::MessageStyles;
 pub use recall::any_session::{Recalled, Sought};
 pub use recall::handles::OpenError;
 pub use request::body_edits::{BodyEdits, BodyForm, ProviderRules, RefusedBody, Resend};
-pub use request::memory_block::Recollection;
-pub use request::pipeline::{Answer, Ask, Left, Mode, Trouble};
-pub use request::provider_reports::Refused;
-pub use request::rebuild::{Rebuilt, TermsOf};
-pub use request::recognise::{Recognised, RecognisedBody};
+pub use request::memory_block::MemoryRecall;
+pub use request::pipeline::{FoldOutcome, Mode, RequestError, RequestInput, RequestOutcome};
+pub use request::provider_reports::LengthRefusal;
+pub use request::rebuild::{RebuiltRequest, RestoreTerms};
+pub use request::recognise::{RecognisedBody, SessionMatch};
 pub use sessions::checkpoints::{Back, Place as Checkpoint, Step};
 pub use sessions::labels::clean_title;
 pub use sessions::last_window::Told;

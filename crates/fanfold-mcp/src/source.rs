@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fanfold_engine::{Engine, MachineClock, store_hint, store_words};
+use fanfold_engine::{Engine, MachineClock, store_hint, store_message};
 use fanfold_store::search::{Query, SearchSpec};
 use fanfold_store::{OpenMode, StoreError, open, store_file};
 
@@ -71,7 +71,7 @@ impl StoreSource {
             return Ok(use_store(open));
         }
         let engine = open_engine(&self.address, OpenMode::Read).map_err(|error| SourceError {
-            message: format!("cannot open the store {}: {}", self.address, store_words(&error)),
+            message: format!("cannot open the store {}: {}", self.address, store_message(&error)),
             hint: store_hint(&error),
         })?;
         Ok(use_store(current.insert(OpenStore { engine, to_search: None, file })))

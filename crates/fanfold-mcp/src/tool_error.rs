@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fanfold_engine::{OpError, store_hint, store_words};
+use fanfold_engine::{OpError, store_hint, store_message};
 use fanfold_store::StoreError;
 use fanfold_store::search::SearchError;
 
@@ -38,7 +38,7 @@ impl From<StoreError> for ToolError {
         match error {
             // The store's own hint names a command, which a model cannot run.
             StoreError::NoSession(_) => ToolError::new(error.to_string(), HINT_NO_SESSION),
-            other => ToolError::new(store_words(&other), store_hint(&other)),
+            other => ToolError::new(store_message(&other), store_hint(&other)),
         }
     }
 }
@@ -47,7 +47,7 @@ impl From<OpError> for ToolError {
     fn from(error: OpError) -> ToolError {
         match error {
             OpError::Store(error) => error.into(),
-            OpError::Wrong { what, hint } => ToolError { message: what, hint },
+            OpError::Invalid { message, hint } => ToolError { message, hint },
         }
     }
 }

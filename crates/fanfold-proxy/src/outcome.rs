@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fanfold_engine::Trouble;
+use fanfold_engine::RequestError;
 
 /// Why a body was sent unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,17 +65,17 @@ impl fmt::Display for BypassReason {
     }
 }
 
-impl From<&Trouble> for BypassReason {
-    fn from(trouble: &Trouble) -> BypassReason {
+impl From<&RequestError> for BypassReason {
+    fn from(trouble: &RequestError) -> BypassReason {
         match trouble {
-            Trouble::NotDecoded(_) => BypassReason::NotDecoded,
-            Trouble::Store(_) => BypassReason::Store,
-            Trouble::Locked(_) => BypassReason::Locked,
-            Trouble::Overflow(_) => BypassReason::Overflow,
-            Trouble::Fault(_) => BypassReason::Fault,
-            Trouble::Continued => BypassReason::Continued,
-            Trouble::Late => BypassReason::Deadline,
-            Trouble::Panicked(_) => BypassReason::Panicked,
+            RequestError::NotDecoded(_) => BypassReason::NotDecoded,
+            RequestError::Store(_) => BypassReason::Store,
+            RequestError::Locked(_) => BypassReason::Locked,
+            RequestError::Overflow(_) => BypassReason::Overflow,
+            RequestError::Fault(_) => BypassReason::Fault,
+            RequestError::Continued => BypassReason::Continued,
+            RequestError::Late => BypassReason::Deadline,
+            RequestError::Panicked(_) => BypassReason::Panicked,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fanfold_engine::{Engine, store_words};
+use fanfold_engine::{Engine, store_message};
 use fanfold_store::{Batch, Millis, Op, StoreError};
 
 use crate::config::Host;
@@ -91,7 +91,7 @@ impl ReconnectingEngine {
                 Ok(engine)
             }
             Err(error) => {
-                let why = store_words(&error);
+                let why = store_message(&error);
                 state.failed = Some((Instant::now(), why.clone()));
                 Err(why)
             }
@@ -100,7 +100,7 @@ impl ReconnectingEngine {
 
     /// Reports whether an operation of the store succeeded.
     pub(crate) fn report(&self, error: Option<&StoreError>) {
-        self.state().last_error = error.map(store_words);
+        self.state().last_error = error.map(store_message);
     }
 
     /// Returns whether the store works, or returns an error message. After an error this is tested with a write.
@@ -113,7 +113,7 @@ impl ReconnectingEngine {
             Batch { at: Millis(0), expected_tips: Vec::new(), ops: vec![Op::PutBlob(b"ready".to_vec())] };
         let written = engine.store().commit(&batch);
         self.report(written.as_ref().err());
-        written.map(drop).map_err(|error| store_words(&error))
+        written.map(drop).map_err(|error| store_message(&error))
     }
 }
 

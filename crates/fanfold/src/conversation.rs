@@ -1,7 +1,7 @@
 //! One conversation in memory.
 
 use fanfold_core::{Event, Extent, View, ViewError};
-use fanfold_engine::{Followed, Wishes, decode};
+use fanfold_engine::{FoldOptions, FoldedConversation, decode};
 use serde_json::value::RawValue;
 
 use crate::{Error, Options};
@@ -22,7 +22,7 @@ use crate::{Error, Options};
 /// # }
 /// ```
 pub struct Conversation {
-    followed: Followed,
+    followed: FoldedConversation,
 }
 
 /// A conversation as it should be sent.
@@ -41,7 +41,7 @@ pub struct Folded {
 }
 
 impl Folded {
-    pub(crate) fn new(followed: &Followed, view: &View, body: String) -> Folded {
+    pub(crate) fn new(followed: &FoldedConversation, view: &View, body: String) -> Folded {
         let status = followed.session.status();
         Folded {
             body,
@@ -59,7 +59,7 @@ impl Conversation {
         let (conversation, changes) =
             decode(body, None).map_err(|error| Error::InvalidBody(error.to_string()))?;
         let terms = options.terms(conversation.model())?;
-        let followed = Followed::body(conversation, changes, &terms, &Wishes::default());
+        let followed = FoldedConversation::from_body(conversation, changes, &terms, &FoldOptions::default());
         Ok(Conversation { followed })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::{Extent, Tokens};
-use fanfold_engine::{Ask, Engine, Left, MachineClock, OpenError, Trouble, decode};
+use fanfold_engine::{Engine, FoldOutcome, MachineClock, OpenError, RequestError, RequestInput, decode};
 use fanfold_store::{MemoryStore, OpenMode, SessionFilter, SessionId, StoreError, open};
 
 use crate::{Error, Folded, Options};
@@ -44,11 +44,11 @@ impl Store {
         let (conversation, _) = decode(body, None).map_err(|error| Error::InvalidBody(error.to_string()))?;
         let terms = options.terms(conversation.model())?;
         let id = SessionId(session.to_owned());
-        let answer = self.engine.request(&Ask::new(&id, body, &terms, "library"));
-        if let Left::AsItCame(trouble) = answer.left {
+        let answer = self.engine.request(&RequestInput::new(&id, body, &terms, "library"));
+        if let FoldOutcome::Failed(trouble) = answer.fold {
             return Err(Error::from(trouble));
         }
-        let handles = self.engine.look(&id, |followed| {
+        let handles = self.engine.with_cached(&id, |followed| {
             let view = followed.view().map(|view| view.handles).unwrap_or_default();
             view.iter().map(ToString::to_string).collect()
         });
@@ -88,16 +88,16 @@ impl From<StoreError> for Error {
     }
 }
 
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Error {
+impl From<RequestError> for Error {
+    fn from(trouble: RequestError) -> Error {
         match trouble {
-            Trouble::Overflow(overflow) => Error::Overflow {
+            RequestError::Overflow(overflow) => Error::Overflow {
                 smallest: overflow.smallest.0,
                 room: overflow.room.0,
                 remedy: overflow.remedy,
             },
-            Trouble::NotDecoded(error) => Error::InvalidBody(error.to_string()),
-            Trouble::Store(error) => error.into(),
+            RequestError::NotDecoded(error) => Error::InvalidBody(error.to_string()),
+            RequestError::Store(error) => error.into(),
             other => Error::NotFolded(other.to_string()),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fanfold_core::{View, ViewError, ViewFault};
-use fanfold_engine::{Followed, Wishes, decode};
+use fanfold_engine::{FoldOptions, FoldedConversation, decode};
 use fanfold_wire::{Conversation, Oddity, Repair};
 
 use crate::failure::{Failure, Result, not_decoded};
@@ -14,7 +14,12 @@ use crate::terminal::Reporter;
 use crate::terminal::progress::Progress;
 
 /// Reads a conversation and follows it to its end.
-pub(super) fn open(path: &Path, options: &Options, wishes: &Wishes, reporter: Reporter) -> Result<Followed> {
+pub(super) fn open(
+    path: &Path,
+    options: &Options,
+    wishes: &FoldOptions,
+    reporter: Reporter,
+) -> Result<FoldedConversation> {
     let input = input::read(path, reporter)?;
     let format = terms::format(options)?;
     let (conversation, changes) =
@@ -24,7 +29,9 @@ pub(super) fn open(path: &Path, options: &Options, wishes: &Wishes, reporter: Re
     terms.assumed.iter().for_each(|assumption| reporter.note(assumption));
     check_pins(&wishes.pins, conversation.messages().len())?;
     let progress = Progress::new("folding", changes.len() as u64, reporter);
-    Ok(Followed::body_watched(conversation, changes, &terms, wishes, &mut || progress.add(1)))
+    Ok(FoldedConversation::from_body_with_progress(conversation, changes, &terms, wishes, &mut || {
+        progress.add(1)
+    }))
 }
 
 /// Refuses a body without any roles, because it is not a conversation. A single message without a role is allowed.
@@ -56,7 +63,7 @@ pub(super) enum ViewOrFault {
 }
 
 /// The view of a conversation. An overflow is a failure.
-pub(super) fn view(followed: &mut Followed) -> Result<ViewOrFault> {
+pub(super) fn view(followed: &mut FoldedConversation) -> Result<ViewOrFault> {
     match followed.view() {
         Ok(view) => Ok(ViewOrFault::View(view)),
         Err(ViewError::Fault(fault)) => Ok(ViewOrFault::Fault(fault)),
@@ -130,7 +137,8 @@ mod tests {
         std::fs::write(&file, serde_json::Value::from(messages).to_string()).unwrap();
         let window = Some("2000".parse().unwrap());
         let options = Options { engine: Some("newest".to_owned()), window, ..Options::default() };
-        let mut followed = open(&file, &options, &Wishes::default(), Reporter { is_quiet: true }).unwrap();
+        let mut followed =
+            open(&file, &options, &FoldOptions::default(), Reporter { is_quiet: true }).unwrap();
         let Ok(ViewOrFault::View(view)) = view(&mut followed) else { panic!("there is a view") };
         assert_eq!(followed.session.name(), "newest");
         assert!(followed.encode(&view).contains("earlier entries are left out"));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use fanfold_core::{Cadence, Engine, Entry, EntryId, Extent, Handle, Item, Original, View, thousands};
-use fanfold_engine::{Followed, Wishes, decode};
+use fanfold_engine::{FoldOptions, FoldedConversation, decode};
 
 use super::conversation::{ViewOrFault, view};
 use crate::failure::{Result, not_decoded};
@@ -44,8 +44,8 @@ pub(crate) fn run(args: &DemoArgs, _: &Options, _: Reporter) -> Result<()> {
     let cadence = Some(Cadence::Window.to_string());
     let options = Options { window: Some(args.window), cadence, ..Options::default() };
     let terms = terms::choose(&options, conversation.model())?;
-    let wishes = Wishes { has_course: true, ..Wishes::default() };
-    let mut followed = Followed::body(conversation, changes, &terms, &wishes);
+    let wishes = FoldOptions { record_sizes: true, ..FoldOptions::default() };
+    let mut followed = FoldedConversation::from_body(conversation, changes, &terms, &wishes);
     let view = view(&mut followed)?;
     if args.json {
         let body = match &view {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &DemoArgs, _: &Options, _: Reporter) -> Result<()> {
     terminal::print_page(&page)
 }
 
-fn page(followed: &Followed, view: &View) -> String {
+fn page(followed: &FoldedConversation, view: &View) -> String {
     let session = &*followed.session;
     let width = terminal::width();
     let n_messages = followed.conversation.messages().len();

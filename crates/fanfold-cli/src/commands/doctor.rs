@@ -1,7 +1,7 @@
 //! `fanfold doctor`: checks the store.
 
 use clap::Args;
-use fanfold_engine::{Engine, store_words};
+use fanfold_engine::{Engine, store_message};
 use fanfold_store::{CheckMode, ReadableSessions, RepairStatus, SessionFilter, SessionId};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &DoctorArgs, options: &Options, _: Reporter) -> Result<(
     let ReadableSessions { rows, broken: unread } = engine.readable(&SessionFilter::default());
     // Findings explain why sessions are unreadable.
     if found.is_empty() {
-        health.findings.extend(unread.iter().map(|error| (store_words(error), RepairStatus::Impossible)));
+        health.findings.extend(unread.iter().map(|error| (store_message(error), RepairStatus::Impossible)));
     }
     health.n_sessions += unread.len();
     for row in &rows {

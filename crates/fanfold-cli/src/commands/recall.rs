@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use fanfold_core::{Engine, Extent, Handle, RecallError, find_by_content};
-use fanfold_engine::{OpenError, Wishes};
+use fanfold_engine::{FoldOptions, OpenError};
 use serde_json::json;
 
 use super::conversation::open;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RecallArgs, options: &Options, reporter: Reporter) -> R
         (Some(session), _) => recall_stored(args, session, &extent, options)?,
         (None, Some(handle)) => {
             let quiet = Reporter { is_quiet: true };
-            let mut followed = open(Path::new(&args.first), options, &Wishes::default(), quiet)?;
+            let mut followed = open(Path::new(&args.first), options, &FoldOptions::default(), quiet)?;
             // Requesting the view runs the last step, so that the newest folds are included.
             let _ = followed.view();
             (handle, recall(&*followed.session, handle, &extent)?)

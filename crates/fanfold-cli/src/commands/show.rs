@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fanfold_core::{print_entries, print_view};
-use fanfold_engine::{Followed, Wishes};
+use fanfold_engine::{FoldOptions, FoldedConversation};
 use serde_json::json;
 
 use super::conversation::{BodyState, ViewOrFault, open, report_repairs, view};
@@ -49,12 +49,12 @@ pub(crate) fn run(args: &ShowArgs, options: &Options, reporter: Reporter) -> Res
     }
     let is_folded = args.folded || args.explain;
     let reporter = if is_folded { reporter } else { Reporter { is_quiet: true } };
-    let mut followed = open(&args.file, options, &Wishes::default(), reporter)?;
+    let mut followed = open(&args.file, options, &FoldOptions::default(), reporter)?;
     print(&mut followed, args, reporter)
 }
 
 /// Prints a conversation, or its view.
-fn print(followed: &mut Followed, args: &ShowArgs, reporter: Reporter) -> Result<()> {
+fn print(followed: &mut FoldedConversation, args: &ShowArgs, reporter: Reporter) -> Result<()> {
     let is_folded = args.folded || args.explain;
     let view = is_folded.then(|| view(followed));
     if let Some(view) = &view {

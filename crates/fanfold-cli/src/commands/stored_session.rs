@@ -1,6 +1,8 @@
 //! A session in the store: its terms, and its last view.
 
-use fanfold_engine::{Ask, Engine, Followed, Left, Terms, Trouble, Wishes, decode};
+use fanfold_engine::{
+    Engine, FoldOptions, FoldOutcome, FoldedConversation, RequestError, RequestInput, Terms, decode,
+};
 use fanfold_store::SessionId;
 
 use crate::failure::{Failure, Result, not_decoded};
@@ -24,7 +26,7 @@ pub(super) fn reopen(
     id: &SessionId,
     flags: &FoldFlags,
     options: &Options,
-) -> Result<Followed> {
+) -> Result<FoldedConversation> {
     if flags.is_given() {
         return refold(engine, id, options);
     }
@@ -35,18 +37,18 @@ pub(super) fn reopen(
     let (conversation, changes) =
         decode(engine.body(id)?, format).map_err(|error| not_decoded(&id.0, &error))?;
     let terms = terms(engine, id, options, conversation.model())?;
-    Ok(Followed::body(conversation, changes, &terms, &Wishes::default()))
+    Ok(FoldedConversation::from_body(conversation, changes, &terms, &FoldOptions::default()))
 }
 
 /// Folds a copy of a session as its next request would be.
-fn refold(engine: &Engine, id: &SessionId, options: &Options) -> Result<Followed> {
+fn refold(engine: &Engine, id: &SessionId, options: &Options) -> Result<FoldedConversation> {
     let copy = store::copy_in_memory(Some(engine), id)?;
     let body = copy.body(id)?;
     let (conversation, _) =
         decode(&*body, terms::format(options)?).map_err(|error| not_decoded(&id.0, &error))?;
     let terms = terms(&copy, id, options, conversation.model())?;
-    let answer = copy.request(&Ask::new(id, &body, &terms, "cli"));
-    if let Left::AsItCame(Trouble::Overflow(overflow)) = &answer.left {
+    let answer = copy.request(&RequestInput::new(id, &body, &terms, "cli"));
+    if let FoldOutcome::Failed(RequestError::Overflow(overflow)) = &answer.fold {
         return Err(Failure::from(&**overflow));
     }
     Ok(copy.reopen(id, &restore)?)

@@ -4,7 +4,7 @@ use fanfold_core::summary::Flaw;
 use fanfold_core::{
     Contributor, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt, ViewFault,
 };
-use fanfold_engine::{Ended, Followed};
+use fanfold_engine::{Ended, FoldedConversation};
 use serde_json::{Value, json};
 
 use crate::commands::SummaryOutcome;
@@ -81,7 +81,11 @@ pub(crate) fn summary(outcome: &SummaryOutcome) -> Value {
 }
 
 /// A folded conversation: its sizes, its folds, its summary if one was requested, and the body to send if wanted.
-pub(crate) fn folded(followed: &Followed, summary: Option<&SummaryOutcome>, body: Option<&str>) -> Value {
+pub(crate) fn folded(
+    followed: &FoldedConversation,
+    summary: Option<&SummaryOutcome>,
+    body: Option<&str>,
+) -> Value {
     let session = &*followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
     let mut report = json!({

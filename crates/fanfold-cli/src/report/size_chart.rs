@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use fanfold_core::{Item, Tokens, Transcript, View, recount};
-use fanfold_engine::{Followed, Sizes};
+use fanfold_engine::{FoldedConversation, Sizes};
 
 use crate::terminal::{paint, style};
 
@@ -40,7 +40,7 @@ impl Part {
 const CONDENSING: [&str; 4] = ["condense", "squeeze", "arguments", "truncate"];
 
 /// The view before and after folding against the room, and its growth.
-pub(crate) fn before_and_after(followed: &Followed, view: &View, width: usize) -> String {
+pub(crate) fn before_and_after(followed: &FoldedConversation, view: &View, width: usize) -> String {
     let transcript = followed.session.transcript();
     let room = followed.session.budget().room();
     let before =
@@ -63,7 +63,7 @@ pub(crate) fn before_and_after(followed: &Followed, view: &View, width: usize) -
         })
         .collect();
     let _ = writeln!(out, "{:<LABEL$}{}", "", legend.join("  "));
-    if let Some(course) = &followed.course {
+    if let Some(course) = &followed.size_history {
         out.push_str(&growth(course, room, bar_width));
     }
     out
@@ -73,7 +73,7 @@ pub(crate) fn before_and_after(followed: &Followed, view: &View, width: usize) -
 const LABEL: usize = 8;
 
 /// The sizes of the parts of a view, in drawing order.
-fn parts(followed: &Followed, view: &View) -> Vec<(Part, Tokens)> {
+fn parts(followed: &FoldedConversation, view: &View) -> Vec<(Part, Tokens)> {
     let session = &*followed.session;
     let transcript = session.transcript();
     let tail_from =
@@ -104,7 +104,7 @@ fn parts(followed: &Followed, view: &View) -> Vec<(Part, Tokens)> {
     sums.to_vec()
 }
 
-fn cost(followed: &Followed, transcript: &Transcript, item: &Item) -> Tokens {
+fn cost(followed: &FoldedConversation, transcript: &Transcript, item: &Item) -> Tokens {
     let alone = View { items: vec![item.clone()], ..View::default() };
     recount(transcript, &alone, followed.session.counter()) - transcript.tools()
 }

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::io::Write as _;
 
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens};
-use fanfold_engine::{Followed, Terms, Wishes, decode};
+use fanfold_engine::{FoldOptions, FoldedConversation, Terms, decode};
 
 /// The engines that this program knows.
 const ENGINES: [EngineFactory; 2] = [EngineFactory::FANFOLD, newest::NEWEST];
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let body = std::fs::read_to_string(path)?;
     let (conversation, changes) = decode(&body, None)?;
-    let mut followed = Followed::body(conversation, changes, &terms, &Wishes::default());
+    let mut followed = FoldedConversation::from_body(conversation, changes, &terms, &FoldOptions::default());
     let view = followed.view()?;
     let status = followed.session.status();
     eprintln!("{}: {} → {} tokens", followed.session.name(), status.transcript, status.tokens);

@@ -9,7 +9,7 @@ use fanfold_core::{Count, ParallelMap, Task, parallel_map};
 use fanfold_wire::Change;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// All cores of the machine.
+/// Runs tasks on all cores of the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Threads;
 
@@ -84,7 +84,7 @@ mod tests {
     use fanfold_wire::Format;
 
     use super::*;
-    use crate::follow::pipeline::decode;
+    use crate::follow::folded_conversation::decode;
 
     #[test]
     fn results_are_in_the_order_of_the_inputs() {

@@ -1,61 +1,63 @@
-//! How the model of a session may open folds. It is decided at the first request and holds for the session's life, so
-//! that what a provider has cached stays what is sent. Only a tool that the provider does not take is taken back, for good.
+//! The recall offer of a session: a tool, a hint, or both.
+//!
+//! It is decided at the first request and stays the same for the life of the session, so that the provider's cache
+//! stays valid. The only change is to withdraw a tool that the provider rejects.
 
 use fanfold_store::{Op, SessionId};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, OpError};
 use crate::follow::terms::Terms;
-use crate::log::notes::Note;
-use crate::log::session_log::Past;
+use crate::log::events::SessionEvent;
+use crate::log::session_log::SessionLog;
 
-/// How the model may open folds.
+/// The means of the model to recall folded originals.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Offer {
+pub struct RecallOffer {
     /// The JSON of a tool that is added to each request, in the format of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The sentence that tells the model how to open a fold; none leaves that to the policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<String>,
+    /// The instruction in stubs on how to recall an original; `None` for the policy's own.
+    #[serde(rename = "words", default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
-impl Offer {
-    /// Terms by which folds name the way that exists.
-    pub(crate) fn within(&self, terms: &Terms) -> Terms {
+impl RecallOffer {
+    /// Replaces the policy's recall instruction by the hint.
+    pub(crate) fn apply_to(&self, terms: &Terms) -> Terms {
         let mut terms = terms.clone();
-        if let Some(words) = &self.words {
-            terms.policy.recall = words.clone().into();
+        if let Some(hint) = &self.hint {
+            terms.policy.recall = hint.clone().into();
         }
         terms
     }
 }
 
 impl Engine {
-    /// Takes a tool back that the provider of a session does not take: from the next request on, folds have these words.
-    pub fn withdraw(&self, session: &SessionId, words: &str) -> Result<(), OpError> {
-        let offer = Offer { tool: None, words: Some(words.to_owned()) };
-        self.write(vec![Op::AddEvent(session.clone(), Note::Offered(offer).event())])
+    /// Withdraws a recall tool that the provider rejects. From the next request on, stubs have this hint instead.
+    pub fn withdraw_recall_tool(&self, session: &SessionId, hint: &str) -> Result<(), OpError> {
+        let offer = RecallOffer { tool: None, hint: Some(hint.to_owned()) };
+        self.write(vec![Op::AddEvent(session.clone(), SessionEvent::RecallOffered(offer).encode())])
     }
 }
 
-impl Past {
-    /// What was decided for the session.
-    pub(crate) fn offer(&self) -> Option<&Offer> {
-        self.offer_after(self.notes.len()).map(|(_, offer)| offer)
+impl SessionLog {
+    /// The current recall offer.
+    pub(crate) fn offer(&self) -> Option<&RecallOffer> {
+        self.offer_before(self.events.len()).map(|(_, offer)| offer)
     }
 
-    /// What held after so many notes, and which of them says so: the last word.
-    pub(crate) fn offer_after(&self, until: usize) -> Option<(usize, &Offer)> {
-        let notes = self.notes.iter().take(until).enumerate().rev();
-        notes.into_iter().find_map(|(i, noted)| match &noted.note {
-            Note::Offered(offer) => Some((i, offer)),
+    /// The newest recall offer among the first `n_events` events, with the index of its event.
+    pub(crate) fn offer_before(&self, n_events: usize) -> Option<(usize, &RecallOffer)> {
+        let events = self.events.iter().take(n_events).enumerate().rev();
+        events.into_iter().find_map(|(i, logged)| match &logged.event {
+            SessionEvent::RecallOffered(offer) => Some((i, offer)),
             _ => None,
         })
     }
 
-    /// Whether anything was sent yet: then the choice was made, if only by leaving it out.
-    pub(crate) fn has_sent(&self) -> bool {
-        self.notes.iter().any(|noted| matches!(noted.note, Note::Request(_)))
+    /// Returns true if a request was sent. A session without an offer then stays without one.
+    pub(crate) fn has_requests(&self) -> bool {
+        self.events.iter().any(|logged| matches!(logged.event, SessionEvent::Request(_)))
     }
 }

@@ -1,4 +1,4 @@
-//! What a conversation is folded by: policy, budget, counter, prices, engine.
+//! The settings of a fold: policy, budget, counter, prices, engine.
 
 use fanfold_core::{Budget, Count, EngineFactory, Policy, Prices};
 use fanfold_wire::Format;
@@ -8,7 +8,7 @@ use fanfold_wire::Format;
 pub struct Terms {
     /// The engine that folds it.
     pub engine: EngineFactory,
-    /// What may be folded.
+    /// The content that may be folded.
     pub policy: Policy,
     /// The window and the reserve.
     pub budget: Budget,
@@ -18,11 +18,11 @@ pub struct Terms {
     pub counter: &'static dyn Count,
     /// The format of the conversation, if the settings name one.
     pub format: Option<Format>,
-    /// A topic that is kept in more detail; empty for none.
+    /// A topic whose content is folded less; empty if there is no such topic.
     pub focus: String,
     /// Notes about defaults that were assumed, for a person.
     pub assumed: Vec<String>,
-    /// The host's settings in a form from which it can restore these terms, except for the budget. It is stored with
-    /// the session; the engine only compares it for equality.
+    /// The host's settings as text. The host can restore these terms from it, except for the budget. It is stored
+    /// with the session; the engine only compares it for equality.
     pub described: String,
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::engine::{Engine, OpError};
-use crate::log::notes::Note;
-use crate::log::session_log::{FORKED, Past};
+use crate::log::events::SessionEvent;
+use crate::log::session_log::{FORKED, SessionLog};
 
 /// The version of what is written.
 pub(crate) const VERSION: u32 = 1;
@@ -84,7 +84,8 @@ impl Engine {
         let mut events = self.store.events(session, 0)?;
         // It may go to where the session it came from is not.
         if let Some(forked) = events.iter().find(|event| event.kind == FORKED) {
-            let left = Note::Inherited { events: Past::left_to(&*self.store, forked)? }.event();
+            let left =
+                SessionEvent::Inherited { events: SessionLog::inheritance(&*self.store, forked)? }.encode();
             let (kind, body) = (left.kind, left.body);
             let has_one = events.iter().any(|event| event.kind == kind);
             if !has_one {

@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::engine::{Engine, OpError};
 use crate::io::duplicates::{Brought, By, Here};
 use crate::io::export::{Happened, Line, Said, VERSION, raw};
-use crate::log::body_frame::Skeleton;
-use crate::log::message_styles::Dresses;
-use crate::log::notes::{Note, Noted};
+use crate::log::body_frame::BodyFrame;
+use crate::log::events::{LoggedEvent, SessionEvent};
+use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::{FORKED, INHERITED};
 use crate::request::receive::ids_of;
 use crate::sessions::labels::clean_title;
@@ -70,15 +70,15 @@ impl Engine {
     /// Brings one of the sessions of a file here. Those that it came from are found by what became of them.
     pub fn import_line_of(&self, line: &str, brought: &mut Brought) -> Result<Imported, OpError> {
         let mut line: Line = serde_json::from_str(line).map_err(|error| {
-            OpError::wrong(format!("this is no session of fanfold's: {error}"), "export it again")
+            OpError::invalid(format!("this is no session of fanfold's: {error}"), "export it again")
         })?;
         if line.fanfold > VERSION {
             let what = format!("this was written in version {}, and {VERSION} is known", line.fanfold);
-            return Err(OpError::wrong(what, "use the newer fanfold"));
+            return Err(OpError::invalid(what, "use the newer fanfold"));
         }
         let jsons: Vec<&str> = line.messages.iter().filter_map(Said::json).collect();
         if jsons.len() != line.messages.len() {
-            return Err(OpError::wrong("a message has neither `json` nor `text`", "export it again"));
+            return Err(OpError::invalid("a message has neither `json` nor `text`", "export it again"));
         }
         let chain = ids_of(None, jsons.iter().copied());
         rename_parents(&mut line.events, brought);
@@ -155,7 +155,7 @@ impl Engine {
             tip.as_ref()
                 .map(|tip| tip.parse())
                 .transpose()
-                .map_err(|error: IdError| OpError::wrong(error.to_string(), "export it again"))
+                .map_err(|error: IdError| OpError::invalid(error.to_string(), "export it again"))
         };
         for aside in &line.aside {
             ops.push(Op::MoveTip(id.clone(), node(&aside.after)?));
@@ -219,16 +219,16 @@ impl Engine {
         let frame = match &import.body {
             Some(body) => {
                 let (conversation, _) = Conversation::decode(body, None)
-                    .map_err(|error| OpError::wrong(error.to_string(), error.hint()))?;
-                let (frame, bytes) = Skeleton::of(body, &conversation).blob();
+                    .map_err(|error| OpError::invalid(error.to_string(), error.hint()))?;
+                let (frame, bytes) = BodyFrame::new(body, &conversation).blob();
                 ops.push(Op::PutBlob(bytes));
                 Some(frame.to_string())
             }
             None => None,
         };
         ops.push(Op::Append(id.clone(), messages.split_off(n_here)));
-        let note = Note::Imported { from: import.from, frame, dress: Dresses::of(&dresses) };
-        ops.push(Op::AddEvent(id.clone(), note.event()));
+        let note = SessionEvent::Imported { from: import.from, frame, styles: MessageStyles::new(&dresses) };
+        ops.push(Op::AddEvent(id.clone(), note.encode()));
         let title = import.title.filter(|_| n_here == 0);
         let title = match title.map(|title| clean_title(&title)).filter(|title| !title.is_empty()) {
             Some(title) => Some(self.free_title(&title)?),
@@ -248,8 +248,8 @@ impl Engine {
     /// Whether a session was brought here from the same place.
     fn came_from(&self, row: &SessionRow, import: &Import) -> Result<bool, StoreError> {
         let events = self.store.events(&row.id, 0)?;
-        let note = events.first().and_then(Noted::read).map(|noted| noted.note);
-        Ok(matches!(note, Some(Note::Imported { from, .. }) if from == import.from))
+        let note = events.first().and_then(LoggedEvent::decode).map(|noted| noted.event);
+        Ok(matches!(note, Some(SessionEvent::Imported { from, .. }) if from == import.from))
     }
 
     /// The title, or the next of its line if it is taken.

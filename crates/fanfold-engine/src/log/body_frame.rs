@@ -1,4 +1,4 @@
-//! A body without its messages: what stands before, between and after them, kept once for all requests that share it.
+//! A request body without its messages, stored once for all requests that have the same.
 
 use std::ops::Range;
 
@@ -6,65 +6,65 @@ use fanfold_store::BlobId;
 use fanfold_wire::Conversation;
 use serde::{Deserialize, Serialize};
 
-/// What stands around the messages of a body.
+/// The text of a body before, between and after its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Skeleton {
+pub(crate) struct BodyFrame {
     /// Before the first message.
     before: String,
-    /// Between each two messages, where that is always the same.
+    /// The separator of messages, if there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     between: Option<String>,
-    /// Between each two messages, where it differs.
+    /// All separators, if they differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<String>,
     /// After the last message.
     after: String,
-    /// Where the tool schemas stand.
+    /// The position of the tool schemas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tools: Option<Span>,
-    /// Where the system text stands.
+    tools: Option<FrameRange>,
+    /// The position of the system text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    system: Option<Span>,
-    /// Whether the messages are kept without their dress; in older stores every byte belongs to them.
+    system: Option<FrameRange>,
+    /// True if the messages are stored without their styles; older stores have the styles in the messages.
     #[serde(default, skip_serializing_if = "is_false")]
     plain: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires a reference")]
 fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Some bytes before or after the messages.
+/// A range of bytes outside the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Span {
-    /// Before them, from and to.
+enum FrameRange {
+    /// Start and end in the text before the messages.
     Before(usize, usize),
-    /// After them, from and to.
+    /// Start and end in the text after the messages.
     After(usize, usize),
 }
 
-impl Skeleton {
-    /// Takes the messages out of a body.
-    pub(crate) fn of(body: &str, conversation: &Conversation) -> Skeleton {
-        let mut skeleton = Skeleton::around(body, conversation.spans());
-        let start = skeleton.before.len();
-        let end = body.len() - skeleton.after.len();
-        let span = |bytes: Range<usize>| {
+impl BodyFrame {
+    /// The frame of a body.
+    pub(crate) fn new(body: &str, conversation: &Conversation) -> BodyFrame {
+        let mut frame = BodyFrame::around(body, conversation.spans());
+        let start = frame.before.len();
+        let end = body.len() - frame.after.len();
+        let to_range = |bytes: Range<usize>| {
             if bytes.end <= start {
-                Some(Span::Before(bytes.start, bytes.end))
+                Some(FrameRange::Before(bytes.start, bytes.end))
             } else {
-                (bytes.start >= end).then(|| Span::After(bytes.start - end, bytes.end - end))
+                (bytes.start >= end).then(|| FrameRange::After(bytes.start - end, bytes.end - end))
             }
         };
         let [tools, system] = conversation.ranges_outside_list();
-        (skeleton.tools, skeleton.system) = (tools.and_then(span), system.and_then(span));
-        skeleton
+        (frame.tools, frame.system) = (tools.and_then(to_range), system.and_then(to_range));
+        frame
     }
 
-    /// What stands around a bare list of messages.
-    pub(crate) fn of_list() -> Skeleton {
-        Skeleton {
+    /// The frame of a bare JSON list of messages.
+    pub(crate) fn message_list() -> BodyFrame {
+        BodyFrame {
             before: "[".to_owned(),
             between: Some(",".to_owned()),
             gaps: Vec::new(),
@@ -75,31 +75,31 @@ impl Skeleton {
         }
     }
 
-    /// Whether the messages are kept without their dress.
-    pub(crate) fn is_plain(&self) -> bool {
+    /// Returns true if the messages are stored without their styles.
+    pub(crate) fn has_plain_messages(&self) -> bool {
         self.plain
     }
 
     /// The JSON of the tool schemas.
     pub(crate) fn tools(&self) -> Option<&str> {
-        self.at(self.tools?)
+        self.text_at(self.tools?)
     }
 
     /// The JSON of the system text.
     pub(crate) fn system(&self) -> Option<&str> {
-        self.at(self.system?)
+        self.text_at(self.system?)
     }
 
-    fn at(&self, span: Span) -> Option<&str> {
-        match span {
-            Span::Before(from, to) => self.before.get(from..to),
-            Span::After(from, to) => self.after.get(from..to),
+    fn text_at(&self, range: FrameRange) -> Option<&str> {
+        match range {
+            FrameRange::Before(from, to) => self.before.get(from..to),
+            FrameRange::After(from, to) => self.after.get(from..to),
         }
     }
 
-    fn around(body: &str, messages: &[Range<usize>]) -> Skeleton {
+    fn around(body: &str, messages: &[Range<usize>]) -> BodyFrame {
         let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
-            return Skeleton {
+            return BodyFrame {
                 before: body.to_owned(),
                 between: None,
                 gaps: Vec::new(),
@@ -111,7 +111,7 @@ impl Skeleton {
         };
         let gaps: Vec<&str> = messages.windows(2).map(|pair| &body[pair[0].end..pair[1].start]).collect();
         let is_even = gaps.windows(2).all(|pair| pair[0] == pair[1]);
-        Skeleton {
+        BodyFrame {
             before: body[..first.start].to_owned(),
             between: gaps.first().filter(|_| is_even).map(|gap| (*gap).to_owned()),
             gaps: if is_even { Vec::new() } else { gaps.into_iter().map(str::to_owned).collect() },
@@ -122,7 +122,7 @@ impl Skeleton {
         }
     }
 
-    /// Puts messages back: the body as it was, byte for byte.
+    /// Builds the body again from its messages, byte for byte.
     pub(crate) fn fill<M: AsRef<str>>(&self, messages: impl Iterator<Item = M>) -> String {
         let mut body = self.before.clone();
         for (i, message) in messages.enumerate() {
@@ -136,14 +136,14 @@ impl Skeleton {
         body
     }
 
-    /// As bytes to keep, with their name.
+    /// The bytes to store, with their id.
     pub(crate) fn blob(&self) -> (BlobId, Vec<u8>) {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         (BlobId::new(&bytes), bytes)
     }
 
-    /// From bytes that were kept.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Skeleton> {
+    /// Decodes stored bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<BodyFrame> {
         serde_json::from_slice(bytes).ok()
     }
 }
@@ -152,18 +152,18 @@ impl Skeleton {
 mod tests {
     use super::*;
 
-    fn check(body: &str) -> Skeleton {
+    fn check(body: &str) -> BodyFrame {
         let (conversation, _) = Conversation::decode(body, None).unwrap();
-        let skeleton = Skeleton::of(body, &conversation);
-        let skeleton = Skeleton::read(&skeleton.blob().1).unwrap();
-        assert_eq!(skeleton.fill(conversation.messages()), body);
-        assert_eq!(skeleton.tools(), conversation.tools());
-        assert_eq!(skeleton.system(), conversation.system());
-        skeleton
+        let frame = BodyFrame::new(body, &conversation);
+        let frame = BodyFrame::decode(&frame.blob().1).unwrap();
+        assert_eq!(frame.fill(conversation.messages()), body);
+        assert_eq!(frame.tools(), conversation.tools());
+        assert_eq!(frame.system(), conversation.system());
+        frame
     }
 
     #[test]
-    fn a_body_comes_back_byte_for_byte() {
+    fn filling_a_frame_gives_the_body_byte_for_byte() {
         check(r#"{"messages": [], "model": "m"}"#);
         check(r#" {"messages":[ {"role":"user","content":"a"} ], "n": 1e3}"#);
         check("[{\"role\":\"user\"},\n {\"role\":\"user\"} ,{\"role\":\"user\"}]\n");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_one_client_share_what_is_around_the_messages() {
+    fn requests_of_one_client_have_the_same_frame() {
         let body = |n: usize| format!(r#"{{"messages":[{}],"stream":true}}"#, vec!["{}"; n].join(", "));
         assert_eq!(check(&body(2)), check(&body(30)));
     }

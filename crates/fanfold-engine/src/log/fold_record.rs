@@ -1,66 +1,71 @@
-//! What was folded, as it is noted: every new handle with what it opens, and what is no longer in the view.
+//! The events of a fold: a checkpoint, and a record of the new handles and the folded messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fanfold_core::{EntryId, Extent, Place};
 
-use crate::follow::pipeline::{Followed, messages_of};
-use crate::log::notes::{FoldMade, Note, Sent};
+use crate::follow::folded_conversation::{FoldedConversation, messages_of};
+use crate::log::events::{FoldRecord, SentRequest, SessionEvent};
 use crate::log::originals::{self, runs_of};
-use crate::log::session_log::Past;
+use crate::log::session_log::SessionLog;
 
-/// The notes of a fold: a place to come back to, and the fold.
-pub(crate) fn record(followed: &Followed, past: &Past, sent: &Sent) -> Vec<Note> {
-    let session = &followed.session;
+/// The events of a fold: a checkpoint before it, and the fold.
+pub(crate) fn fold_events(
+    folded: &FoldedConversation,
+    log: &SessionLog,
+    sent: &SentRequest,
+) -> Vec<SessionEvent> {
+    let session = &folded.session;
     let ledger = session.ledger();
     let mut handles = Vec::new();
     for (handle, original) in ledger.originals() {
         let digits = handle.to_string();
-        if past.known.contains(&digits) {
+        if log.recorded_handles.contains(&digits) {
             continue;
         }
-        // What a handle opens is taken from the session itself, so that a check is against what was promised.
+        // The hash is of the content that the session itself recalls; a later recall from the store is checked
+        // against it.
         let content = session.recall(handle, &Extent::Whole).unwrap_or_default();
-        handles.push((digits, originals::write(original), print_of(&content)));
+        handles.push((digits, originals::to_json(original), content_hash(&content)));
     }
     let n_folds = session.status().n_folds;
     let tokens = ledger.receipts().last().map_or((0, 0), |receipt| (receipt.before.0, receipt.after.0));
-    let fold = FoldMade {
+    let fold = FoldRecord {
         tip: sent.tip.clone().unwrap_or_default(),
         frame: sent.frame.clone(),
         format: sent.format.clone(),
         n_folds,
         tokens,
-        folded: runs_of(folded(followed)),
+        folded: runs_of(folded_messages(folded)),
         handles,
     };
     let name = format!("before fold {n_folds}");
-    vec![Note::Checkpoint { name, auto: true, tip: sent.tip.clone() }, Note::Fold(fold)]
+    vec![SessionEvent::Checkpoint { name, auto: true, tip: sent.tip.clone() }, SessionEvent::Fold(fold)]
 }
 
-/// The beginning of the hash of an original: enough to tell that it is the one.
-pub(crate) fn print_of(content: &str) -> String {
+/// The first 32 hexadecimal digits of the hash of an original.
+pub(crate) fn content_hash(content: &str) -> String {
     blake3::hash(content.as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// The messages that are not in the view as they came, in order.
-pub(crate) fn folded(followed: &Followed) -> BTreeSet<u32> {
-    let session = &followed.session;
+/// The messages that the view does not have in full.
+pub(crate) fn folded_messages(folded: &FoldedConversation) -> BTreeSet<u32> {
+    let session = &folded.session;
     let (transcript, ledger) = (session.transcript(), session.ledger());
-    let mut standing: BTreeMap<EntryId, Vec<Place>> = BTreeMap::new();
+    let mut places_of_entry: BTreeMap<EntryId, Vec<Place>> = BTreeMap::new();
     for fold in ledger.folds().iter().filter(|fold| ledger.fold_at(fold.place) == Some(fold)) {
-        standing.entry(fold.place.entry()).or_default().push(fold.place);
+        places_of_entry.entry(fold.place.entry()).or_default().push(fold.place);
     }
-    let mut folded = BTreeSet::new();
+    let mut messages = BTreeSet::new();
     for (i, entry) in transcript.entries().iter().enumerate() {
         let id = EntryId::from(i);
         if ledger.is_whole(id) {
             continue;
         }
-        let messages = messages_of(entry);
-        let Some(places) = standing.get(&id) else {
-            // What has no fold of its own is inside a segment.
-            folded.extend(messages);
+        let entry_messages = messages_of(entry);
+        let Some(places) = places_of_entry.get(&id) else {
+            // An entry that is not whole and has no fold of its own is part of a segment.
+            messages.extend(entry_messages);
             continue;
         };
         for place in places {
@@ -68,9 +73,10 @@ pub(crate) fn folded(followed: &Followed) -> BTreeSet<u32> {
                 Place::Result(call) | Place::ResultMedia(call, _) => transcript.call(*call).result.as_ref(),
                 _ => None,
             };
-            let own = messages.first().copied();
-            folded.extend(result.map(|outcome| outcome.origin.message).or(own).filter(|m| *m != u32::MAX));
+            let first = entry_messages.first().copied();
+            let message = result.map(|outcome| outcome.origin.message).or(first);
+            messages.extend(message.filter(|message| *message != u32::MAX));
         }
     }
-    folded
+    messages
 }

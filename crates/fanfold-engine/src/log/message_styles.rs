@@ -1,65 +1,68 @@
-//! How the messages of a request were dressed, written down small: most are dressed alike, and few have marks.
+//! The styles of the messages of a request: part lists and cache markers, stored apart from the messages.
+//!
+//! Most messages of a request have the same style, so runs of equal styles are stored once.
 
 use std::borrow::Cow;
 
 use fanfold_wire::{MessageStyle, restore_style};
 use serde::{Deserialize, Serialize};
 
-/// How the messages of a request were written beside what they say.
+/// The styles of the messages of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Dresses {
-    /// Runs of messages whose texts are written as lists of one part: first, last, what stands before and behind them.
+pub struct MessageStyles {
+    /// Runs of messages whose text is written as a list of one part: first message, last message, JSON before the
+    /// text, JSON after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     around: Vec<(u32, u32, String, String)>,
-    /// Cache marks: the message, the offset in it, the mark.
+    /// Cache markers: the message, the offset in it, the marker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     marks: Vec<(u32, usize, String)>,
 }
 
-impl Dresses {
-    /// Writes down how messages were dressed.
-    pub(crate) fn of(worn: &[MessageStyle]) -> Dresses {
-        let mut dresses = Dresses::default();
-        // A run goes on over messages that have no text to be written so or so.
+impl MessageStyles {
+    /// Collects the styles of consecutive messages.
+    pub(crate) fn new(message_styles: &[MessageStyle]) -> MessageStyles {
+        let mut styles = MessageStyles::default();
+        // A message without text does not end a run.
         let mut is_open = false;
-        for (i, one) in (0..).zip(worn) {
-            dresses.marks.extend(one.markers.iter().map(|(at, marker)| (i, *at, marker.clone())));
-            if !one.is_text {
+        for (i, style) in (0..).zip(message_styles) {
+            styles.marks.extend(style.markers.iter().map(|(at, marker)| (i, *at, marker.clone())));
+            if !style.is_text {
                 continue;
             }
-            let Some((before, after)) = &one.around else {
+            let Some((before, after)) = &style.around else {
                 is_open = false;
                 continue;
             };
-            match dresses.around.last_mut() {
+            match styles.around.last_mut() {
                 Some(run) if is_open && run.2 == *before && run.3 == *after => run.1 = i,
-                _ => dresses.around.push((i, i, before.clone(), after.clone())),
+                _ => styles.around.push((i, i, before.clone(), after.clone())),
             }
             is_open = true;
         }
-        dresses
+        styles
     }
 
-    /// Whether there is nothing to put back.
+    /// Returns true if no message has a style.
     pub(crate) fn is_plain(&self) -> bool {
         self.around.is_empty() && self.marks.is_empty()
     }
 
-    /// The same without marks: what holds for other messages too.
-    pub(crate) fn without_marks(self) -> Dresses {
-        Dresses { marks: Vec::new(), ..self }
+    /// The same styles without cache markers, for other messages of the session.
+    pub(crate) fn without_markers(self) -> MessageStyles {
+        MessageStyles { marks: Vec::new(), ..self }
     }
 
-    /// A message as it was written, by its number.
-    pub(crate) fn dress<'m>(&self, message: u32, plain: &'m str) -> Cow<'m, str> {
+    /// Applies the style of a message to its plain JSON.
+    pub(crate) fn apply<'m>(&self, message: u32, plain: &'m str) -> Cow<'m, str> {
         let run = self.around.iter().find(|(first, last, ..)| (*first..=*last).contains(&message));
-        let marks = self.marks.iter().filter(|(of, ..)| *of == message);
-        let worn = MessageStyle {
+        let marks = self.marks.iter().filter(|(number, ..)| *number == message);
+        let style = MessageStyle {
             around: run.map(|(_, _, before, after)| (before.clone(), after.clone())),
             markers: marks.map(|(_, at, mark)| (*at, mark.clone())).collect(),
             is_text: true,
         };
-        if worn.is_plain() { Cow::Borrowed(plain) } else { restore_style(plain, &worn).into_owned().into() }
+        if style.is_plain() { Cow::Borrowed(plain) } else { restore_style(plain, &style).into_owned().into() }
     }
 }
 
@@ -70,20 +73,20 @@ mod tests {
 
     const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
-    fn check(messages: &[String]) -> Dresses {
+    fn check(messages: &[String]) -> MessageStyles {
         let body = format!("[{}]", messages.join(","));
         let (conversation, _) = Conversation::decode(&body, Some(Format::Anthropic)).unwrap();
-        let dresses = Dresses::of(conversation.styles());
-        let text = serde_json::to_string(&dresses).unwrap();
-        let dresses: Dresses = serde_json::from_str(&text).unwrap();
+        let styles = MessageStyles::new(conversation.styles());
+        let text = serde_json::to_string(&styles).unwrap();
+        let styles: MessageStyles = serde_json::from_str(&text).unwrap();
         for (i, (plain, raw)) in conversation.plain_messages(0).zip(messages).enumerate() {
-            assert_eq!(dresses.dress(i as u32, &plain), *raw);
+            assert_eq!(styles.apply(i as u32, &plain), *raw);
         }
-        dresses
+        styles
     }
 
     #[test]
-    fn messages_that_are_dressed_alike_are_one_run() {
+    fn consecutive_messages_of_one_style_are_one_run() {
         let part = |text: &str, mark: &str| {
             format!(r#"{{"role":"user","content":[{{"type":"text","text":"{text}"{mark}}}]}}"#)
         };

@@ -1,14 +1,14 @@
-//! What handles open, written down: a newer fanfold may fold otherwise, and what was once given opens all the same.
+//! The JSON of originals. It is stored with each handle, so that the handle can be recalled by any later version.
 
 use fanfold_core::{CallId, EntryId, Original, Place};
 use serde_json::{Value, json};
 
-/// An original as JSON.
-pub(crate) fn write(original: &Original) -> Value {
+/// Writes an original as JSON.
+pub(crate) fn to_json(original: &Original) -> Value {
     match original {
-        Original::Place(place) => json!(["place", write_place(*place)]),
+        Original::Place(place) => json!(["place", place_to_json(*place)]),
         Original::PlaceSlice(place, bytes) => {
-            json!(["bytes", write_place(*place), bytes.start, bytes.end])
+            json!(["bytes", place_to_json(*place), bytes.start, bytes.end])
         }
         Original::Entries(entries) => json!(["entries", runs(entries)]),
         Original::EntrySlice(entry, bytes) => json!(["script", entry.0, bytes.start, bytes.end]),
@@ -20,13 +20,13 @@ pub(crate) fn write(original: &Original) -> Value {
     }
 }
 
-/// An original from JSON; none if it is not one.
-pub(crate) fn read(value: &Value) -> Option<Original> {
+/// Reads an original from JSON.
+pub(crate) fn from_json(value: &Value) -> Option<Original> {
     let size = |at: usize| value[at].as_u64().and_then(|n| usize::try_from(n).ok());
     let bytes = |from: usize| Some(size(from)?..size(from + 1)?);
     Some(match value[0].as_str()? {
-        "place" => Original::Place(read_place(&value[1])?),
-        "bytes" => Original::PlaceSlice(read_place(&value[1])?, bytes(2)?),
+        "place" => Original::Place(place_from_json(&value[1])?),
+        "bytes" => Original::PlaceSlice(place_from_json(&value[1])?, bytes(2)?),
         "entries" => Original::Entries(entries(&value[1])?),
         "script" => Original::EntrySlice(EntryId(u32::try_from(size(1)?).ok()?), bytes(2)?),
         "several" => {
@@ -38,7 +38,7 @@ pub(crate) fn read(value: &Value) -> Option<Original> {
     })
 }
 
-fn write_place(place: Place) -> Value {
+fn place_to_json(place: Place) -> Value {
     match place {
         Place::Text(entry) => json!(["text", entry.0]),
         Place::Reasoning(entry) => json!(["reasoning", entry.0]),
@@ -49,7 +49,7 @@ fn write_place(place: Place) -> Value {
     }
 }
 
-fn read_place(value: &Value) -> Option<Place> {
+fn place_from_json(value: &Value) -> Option<Place> {
     let entry = EntryId(u32::try_from(value[1].as_u64()?).ok()?);
     let number = |at: usize| value[at].as_u64().and_then(|n| u16::try_from(n).ok());
     let call = || Some(CallId { step: entry, call: number(2)? });
@@ -64,7 +64,7 @@ fn read_place(value: &Value) -> Option<Place> {
     })
 }
 
-/// Numbers as the first and last of each run.
+/// The first and last number of each run of consecutive numbers.
 pub(crate) fn runs_of(numbers: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -81,13 +81,13 @@ fn runs(entries: &[EntryId]) -> Vec<(u32, u32)> {
 }
 
 fn entries(value: &Value) -> Option<Vec<EntryId>> {
-    // No conversation has more entries; what says so is broken, and would fill the memory.
-    const MOST: u32 = 16_000_000;
+    // A longer run is invalid, and its entries would fill the memory.
+    const MAX_RUN: u32 = 16_000_000;
     let mut entries = Vec::new();
     for run in value.as_array()? {
         let end = |at: usize| run[at].as_u64().and_then(|n| u32::try_from(n).ok());
         let (first, last) = (end(0)?, end(1)?);
-        if last.saturating_sub(first) > MOST {
+        if last.saturating_sub(first) > MAX_RUN {
             return None;
         }
         entries.extend((first..=last).map(EntryId));
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_original_reads_back_as_it_was_written() {
+    fn every_original_survives_the_round_trip() {
         let call = CallId { step: EntryId(7), call: 2 };
         let ids = |ids: &[u32]| ids.iter().copied().map(EntryId).collect::<Vec<_>>();
         let originals = [
@@ -118,15 +118,18 @@ mod tests {
             Original::Text(ids(&[]), "as it was".into()),
         ];
         for original in originals {
-            assert_eq!(read(&write(&original)), Some(original));
+            assert_eq!(from_json(&to_json(&original)), Some(original));
         }
-        assert_eq!(write(&Original::Entries(ids(&[1, 2, 3, 7]))).to_string(), r#"["entries",[[1,3],[7,7]]]"#);
+        assert_eq!(
+            to_json(&Original::Entries(ids(&[1, 2, 3, 7]))).to_string(),
+            r#"["entries",[[1,3],[7,7]]]"#
+        );
     }
 
     #[test]
-    fn what_is_broken_is_no_original() {
+    fn broken_json_is_no_original() {
         for text in ["null", "[]", r#"["place",["text"]]"#, r#"["entries",[[0,4000000000]]]"#, r#"["x",1]"#] {
-            assert_eq!(read(&serde_json::from_str(text).unwrap()), None, "{text}");
+            assert_eq!(from_json(&serde_json::from_str(text).unwrap()), None, "{text}");
         }
     }
 }

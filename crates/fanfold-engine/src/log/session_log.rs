@@ -1,14 +1,14 @@
-//! What has happened to a session, and which of it holds for a chain of messages.
+//! The log of a session, and the events of it that are in force for a list of messages.
 //!
-//! A fork goes on with what happened before it in the session that it came from, so that its view begins with the one
-//! that the provider has seen. What happened behind a message holds for the chains that have the message: a rewind
-//! takes it back, and a redo brings it back.
+//! A fork continues the log of its parent session up to the fork, so that its view begins with bytes that the
+//! provider has cached. An event is in force for every list that has the message before the event: a rewind cancels
+//! it, and a redo brings it back.
 
 use std::collections::{BTreeSet, HashMap};
 
 use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
 
-use crate::log::notes::{Kept, Note, Noted};
+use crate::log::events::{InheritedEvent, LoggedEvent, SessionEvent};
 use crate::summary_jobs::Rest;
 
 /// The position of each message in a conversation, counted from 1.
@@ -17,286 +17,304 @@ pub(crate) type Positions = HashMap<NodeId, u32>;
 /// An event that is in force: the number of messages before it, and its index in the log.
 pub(crate) type EffectiveEvent = (u32, usize);
 
-/// The kind of the note that says where a session came from.
+/// The kind of the event that names the parent session of a fork.
 pub(crate) const FORKED: &str = "forked";
-/// The kind of the note with what a session that went left to it.
+/// The kind of the event with the log of a deleted parent session.
 pub(crate) const INHERITED: &str = "inherited";
 
-/// Forks of forks are followed so far back.
-const MOST_FORKS: usize = 1000;
+/// Maximum number of nested forks.
+const MAX_FORK_DEPTH: usize = 1000;
 
-/// What has happened to a session, oldest first, beginning with what it inherited.
+/// The events of a session, oldest first, beginning with the inherited ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Past {
-    pub(crate) notes: Vec<Noted>,
-    /// How many events of its own were read.
-    pub(crate) n_own: u32,
-    /// The notes before this one are inherited.
-    pub(crate) own_from: usize,
-    /// Every handle that was ever given.
+pub(crate) struct SessionLog {
+    pub(crate) events: Vec<LoggedEvent>,
+    /// The number of events that were read from the session itself.
+    pub(crate) n_read: u32,
+    /// The number of inherited events, which are the first ones.
+    pub(crate) n_inherited: usize,
+    /// The handles of all folds.
     pub(crate) handles: BTreeSet<String>,
-    /// The handles that were given on the way to where the session points: a fork from there has them noted.
-    pub(crate) known: BTreeSet<String>,
-    /// The note of the last turn that the known handles follow from.
-    pub(crate) turn: Option<usize>,
-    /// Every frame that was kept.
+    /// The handles of folds on the path to the session's tip. A fork from there inherits no others.
+    pub(crate) recorded_handles: BTreeSet<String>,
+    /// The index of the move after which `recorded_handles` was computed.
+    pub(crate) last_move: Option<usize>,
+    /// The stored body frames.
     pub(crate) frames: BTreeSet<String>,
-    /// How many recalls beside calls of the client's there were.
-    pub(crate) n_besides: usize,
-    /// Whether any of it may have been undone.
-    pub(crate) may_be_undone: bool,
+    pub(crate) n_hidden_recalls: usize,
+    /// True if any event may be undone.
+    pub(crate) may_have_undone: bool,
 }
 
-impl Past {
-    /// Reads all of it.
-    pub(crate) fn read(store: &dyn Store, session: &SessionId) -> Result<Past, StoreError> {
-        let mut past = Past::default();
-        past.read_on(store, session)?;
-        Ok(past)
+impl SessionLog {
+    /// Reads the log of a session.
+    pub(crate) fn read(store: &dyn Store, session: &SessionId) -> Result<SessionLog, StoreError> {
+        let mut log = SessionLog::default();
+        log.read_new(store, session)?;
+        Ok(log)
     }
 
-    /// Reads what has happened since.
-    pub(crate) fn read_on(&mut self, store: &dyn Store, session: &SessionId) -> Result<(), StoreError> {
-        let events = store.events(session, self.n_own)?;
-        let is_first = self.n_own == 0;
-        self.n_own = events.last().map_or(self.n_own, |last| last.seq + 1);
+    /// Reads the events that were added since the last read.
+    pub(crate) fn read_new(&mut self, store: &dyn Store, session: &SessionId) -> Result<(), StoreError> {
+        let rows = store.events(session, self.n_read)?;
+        let is_first = self.n_read == 0;
+        self.n_read = rows.last().map_or(self.n_read, |last| last.seq + 1);
         if is_first {
-            self.take_all(store, &events, MOST_FORKS)?;
+            self.add_all(store, &rows, MAX_FORK_DEPTH)?;
         } else {
-            // What is left to it by a session that went was read from that session before.
-            events
-                .iter()
-                .filter(|event| event.kind != INHERITED)
-                .try_for_each(|event| self.take(store, event, 0))?;
+            // The first read has the parent's log, so a copy of it that was added since is skipped.
+            rows.iter().filter(|row| row.kind != INHERITED).try_for_each(|row| self.add(store, row, 0))?;
         }
-        self.turn_away(store)
+        self.update_recorded_handles(store)
     }
 
-    /// After a turn, the handles that were given on the way that was left are to be noted again: what is folded from
-    /// here on may be made of them, and a fork from here does not have what was noted there.
-    fn turn_away(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        let is_turn = |noted: &Noted| {
-            matches!(noted.note, Note::Moved(_) | Note::Forked { .. } | Note::Inherited { .. })
+    /// After a move, removes the handles that were recorded on the branch that was left. They are recorded again when
+    /// they are used, because a fork of the new branch does not inherit events of the other branch.
+    fn update_recorded_handles(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let is_move = |logged: &LoggedEvent| {
+            matches!(
+                logged.event,
+                SessionEvent::Moved(_) | SessionEvent::Forked { .. } | SessionEvent::Inherited { .. }
+            )
         };
-        let turn = self.notes.iter().rposition(is_turn);
-        if turn == self.turn {
+        let last_move = self.events.iter().rposition(is_move);
+        if last_move == self.last_move {
             return Ok(());
         }
-        self.turn = turn;
-        let to: Option<Option<NodeId>> = match turn.map(|turn| &self.notes[turn].note) {
-            Some(Note::Moved(moved)) => Some(moved.to.as_ref().and_then(|to| to.parse().ok())),
-            // What a fork inherits lies on its way.
+        self.last_move = last_move;
+        let target: Option<Option<NodeId>> = match last_move.map(|i| &self.events[i].event) {
+            Some(SessionEvent::Moved(moved)) => Some(moved.to.as_ref().and_then(|to| to.parse().ok())),
+            // All events that a fork inherits are on its own path.
             _ => None,
         };
-        let undone = self.undone(self.notes.len());
-        let mut known = BTreeSet::new();
-        for (i, noted) in self.notes.iter().enumerate() {
-            let Note::Fold(fold) = &noted.note else { continue };
-            // One that was undone is noted again when it is made again.
-            let is_on_the_way = match to {
-                Some(to) if Some(i) <= turn => leads_to(store, noted.tip, to)?,
+        let undone = self.undone_events(self.events.len());
+        let mut recorded = BTreeSet::new();
+        for (i, logged) in self.events.iter().enumerate() {
+            let SessionEvent::Fold(fold) = &logged.event else { continue };
+            let is_on_path = match target {
+                Some(target) if Some(i) <= last_move => is_ancestor(store, logged.tip, target)?,
                 _ => true,
             };
-            if is_on_the_way && !undone.contains(&i) {
-                known.extend(fold.handles.iter().map(|(handle, ..)| handle.clone()));
+            // An undone fold is recorded again when it is repeated.
+            if is_on_path && !undone.contains(&i) {
+                recorded.extend(fold.handles.iter().map(|(handle, ..)| handle.clone()));
             }
         }
-        self.known = known;
+        self.recorded_handles = recorded;
         Ok(())
     }
 
-    /// Takes the events of a session, after those that it inherited.
-    fn take_all(&mut self, store: &dyn Store, events: &[EventRow], n_forks: usize) -> Result<(), StoreError> {
-        let (before, own): (Vec<&EventRow>, Vec<&EventRow>) =
-            events.iter().partition(|event| matches!(event.kind.as_str(), FORKED | INHERITED));
-        // A session that went has left behind what its forks need, so what it left comes before where it was.
-        let left = before.iter().find(|event| event.kind == INHERITED).or(before.first());
-        if let Some(left) = left {
-            self.take(store, left, n_forks)?;
+    /// Adds the events of a session after the events that it inherited.
+    fn add_all(&mut self, store: &dyn Store, rows: &[EventRow], fork_depth: usize) -> Result<(), StoreError> {
+        let (origins, own): (Vec<&EventRow>, Vec<&EventRow>) =
+            rows.iter().partition(|row| matches!(row.kind.as_str(), FORKED | INHERITED));
+        // The copy of a deleted parent's log replaces the reference to the parent.
+        let origin = origins.iter().find(|row| row.kind == INHERITED).or(origins.first());
+        if let Some(origin) = origin {
+            self.add(store, origin, fork_depth)?;
         }
-        if n_forks == MOST_FORKS {
-            self.own_from = self.notes.len();
+        if fork_depth == MAX_FORK_DEPTH {
+            self.n_inherited = self.events.len();
         }
-        own.into_iter().try_for_each(|event| self.take(store, event, n_forks))
+        own.into_iter().try_for_each(|row| self.add(store, row, fork_depth))
     }
 
-    fn take(&mut self, store: &dyn Store, event: &EventRow, n_forks: usize) -> Result<(), StoreError> {
-        let Some(noted) = Noted::read(event) else { return Ok(()) };
-        let mut before = Past::default();
-        match &noted.note {
-            Note::Forked { from, n_events } if n_forks > 0 => {
-                let mut events = match store.events(&SessionId(from.clone()), 0) {
-                    // Who deletes a session leaves what its forks need with them, so one that is gone is not missed.
+    /// Adds an event. The events that a fork inherits are added before its `Forked` or `Inherited` event.
+    fn add(&mut self, store: &dyn Store, row: &EventRow, fork_depth: usize) -> Result<(), StoreError> {
+        let Some(logged) = LoggedEvent::decode(row) else { return Ok(()) };
+        let mut inherited = SessionLog::default();
+        match &logged.event {
+            SessionEvent::Forked { from, n_events } if fork_depth > 0 => {
+                let mut rows = match store.events(&SessionId(from.clone()), 0) {
+                    // Forks of a deleted session have a copy of its log if they need it.
                     Err(StoreError::NoSession(_)) => Vec::new(),
-                    events => events?,
+                    rows => rows?,
                 };
-                events.retain(|event| event.seq < *n_events || event.kind == INHERITED);
-                before.take_all(store, &events, n_forks - 1)?;
+                rows.retain(|row| row.seq < *n_events || row.kind == INHERITED);
+                inherited.add_all(store, &rows, fork_depth - 1)?;
             }
-            Note::Inherited { events } => {
-                let rows = events.iter().enumerate().filter_map(|(i, kept)| kept.row(i as u32));
-                before.take_all(store, &rows.collect::<Vec<_>>(), 0)?;
+            SessionEvent::Inherited { events } => {
+                let rows = events.iter().enumerate().filter_map(|(i, event)| event.to_row(i as u32));
+                inherited.add_all(store, &rows.collect::<Vec<_>>(), 0)?;
             }
             _ => {}
         }
-        for earlier in before.notes {
-            // What was folded on a way that this session did not go is nothing to it. What was left to it is its own.
-            let is_to_check = matches!((&earlier.note, &noted.note), (Note::Fold(_), Note::Forked { .. }));
-            if !is_to_check || leads_to(store, earlier.tip, event.tip)? {
+        for earlier in inherited.events {
+            // Folds on other branches of the parent are skipped. A copied log has none.
+            let may_be_elsewhere = matches!(
+                (&earlier.event, &logged.event),
+                (SessionEvent::Fold(_), SessionEvent::Forked { .. })
+            );
+            if !may_be_elsewhere || is_ancestor(store, earlier.tip, row.tip)? {
                 self.push(earlier);
             }
         }
-        self.push(noted);
+        self.push(logged);
         Ok(())
     }
 
-    fn push(&mut self, noted: Noted) {
-        match &noted.note {
-            Note::Fold(fold) => {
+    fn push(&mut self, logged: LoggedEvent) {
+        match &logged.event {
+            SessionEvent::Fold(fold) => {
                 for (handle, ..) in &fold.handles {
                     self.handles.insert(handle.clone());
-                    self.known.insert(handle.clone());
+                    self.recorded_handles.insert(handle.clone());
                 }
             }
-            Note::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
-            Note::Began(began) => drop(self.frames.insert(began.frame.clone())),
-            Note::Came { frame, overflow, .. } => {
+            SessionEvent::Request(sent) => drop(self.frames.insert(sent.frame.clone())),
+            SessionEvent::NewTerms(terms) => drop(self.frames.insert(terms.frame.clone())),
+            SessionEvent::SentUnchanged { frame, overflow, .. } => {
                 self.frames.insert(frame.clone());
-                self.may_be_undone |= overflow;
+                self.may_have_undone |= overflow;
             }
-            Note::Moved(moved) => self.may_be_undone |= moved.mark.is_some(),
-            Note::Beside(_) => self.n_besides += 1,
+            SessionEvent::Moved(moved) => self.may_have_undone |= moved.checkpoint.is_some(),
+            SessionEvent::HiddenRecalls(_) => self.n_hidden_recalls += 1,
             _ => {}
         }
-        self.notes.push(noted);
+        self.events.push(logged);
     }
 
-    /// The terms that held after so many notes, by their position.
-    pub(crate) fn era(&self, until: usize) -> Option<usize> {
-        let undone = self.undone(until);
-        let begins = |i: &usize| matches!(self.notes[*i].note, Note::Began(_)) && !undone.contains(i);
-        (0..until).rev().find(begins)
+    /// The index of the newest terms in force among the first `n_events` events.
+    pub(crate) fn terms_event(&self, n_events: usize) -> Option<usize> {
+        let undone = self.undone_events(n_events);
+        let is_terms =
+            |i: &usize| matches!(self.events[*i].event, SessionEvent::NewTerms(_)) && !undone.contains(i);
+        (0..n_events).rev().find(is_terms)
     }
 
-    /// What holds for a chain under the terms of an era: after how many messages, and which note.
-    pub(crate) fn holding(&self, places: &Positions, era: usize, until: usize) -> Vec<EffectiveEvent> {
-        let undone = self.undone(until);
-        let mut holding: Vec<EffectiveEvent> = Vec::new();
-        for (i, noted) in self.notes[..until].iter().enumerate() {
-            if undone.contains(&i) {
-                continue;
-            }
-            let is_meant = match &noted.note {
-                // What a person wished holds whatever the terms.
-                Note::Pinned { .. } | Note::Unpinned { .. } | Note::Focused { .. } => true,
-                // So does what was written about what was said.
-                Note::Summarised(_) => true,
-                Note::Budget { .. }
-                | Note::Refused { .. }
-                | Note::Corrected { .. }
-                | Note::Cooled { .. }
-                | Note::FoldAsked { .. }
-                | Note::Unfolded { .. } => i > era,
-                // A list that only goes on with what the provider holds was not looked at.
-                Note::Request(sent) => i > era && sent.from == 0,
+    /// The events among the first `n_events` that are in force for a list of messages, sorted by the position after
+    /// which they apply. `terms_event` is the index of the terms that the list is folded by.
+    pub(crate) fn effective_events(
+        &self,
+        positions: &Positions,
+        terms_event: usize,
+        n_events: usize,
+    ) -> Vec<EffectiveEvent> {
+        let undone = self.undone_events(n_events);
+        let mut effective: Vec<EffectiveEvent> = Vec::new();
+        for (i, logged) in self.events[..n_events].iter().enumerate() {
+            let is_in_force = match &logged.event {
+                // Independent of the terms.
+                SessionEvent::Pinned { .. }
+                | SessionEvent::Unpinned { .. }
+                | SessionEvent::Focused { .. }
+                | SessionEvent::Summarised(_) => true,
+                SessionEvent::Budget { .. }
+                | SessionEvent::Refused { .. }
+                | SessionEvent::TokenRatio { .. }
+                | SessionEvent::CacheExpired { .. }
+                | SessionEvent::FoldRequested { .. }
+                | SessionEvent::Unfolded { .. } => i > terms_event,
+                // A request without its first messages was sent without building a view.
+                SessionEvent::Request(sent) => i > terms_event && sent.from == 0,
                 _ => false,
             };
-            let place = noted.tip.map_or(Some(0), |tip| places.get(&tip).copied());
-            let place = place.filter(|_| is_meant).map(|place| match self.is_for_next(i) {
-                true => self.behind_unaware(i, place, places, until),
-                false => place,
-            });
-            let is_due = |place: &u32| !self.is_for_next(i) || (*place as usize) < places.len();
-            if let Some(place) = place.filter(is_due) {
-                holding.push((place, i));
+            if undone.contains(&i) || !is_in_force {
+                continue;
+            }
+            let position = logged.tip.map_or(Some(0), |tip| positions.get(&tip).copied());
+            let Some(position) = position else { continue };
+            if !self.is_deferred(i) {
+                effective.push((position, i));
+                continue;
+            }
+            let position = self.deferred_position(i, position, positions, n_events);
+            if (position as usize) < positions.len() {
+                effective.push((position, i));
             }
         }
-        // What is for the next message comes behind all requests for this one.
-        holding.sort_unstable_by_key(|(place, i)| (*place, self.is_for_next(*i), *i));
-        holding
+        // A deferred event applies after all requests with the same messages.
+        effective.sort_unstable_by_key(|(position, i)| (*position, self.is_deferred(*i), *i));
+        effective
     }
 
-    /// Whether a note holds from the message on that comes next.
-    fn is_for_next(&self, note: usize) -> bool {
-        match &self.notes[note].note {
-            Note::Corrected { at_once, .. } => !at_once,
-            Note::Cooled { later } => *later,
-            Note::Summarised(summary) => !summary.at_once,
+    /// Returns true if an event applies from the next message on.
+    fn is_deferred(&self, event: usize) -> bool {
+        match &self.events[event].event {
+            SessionEvent::TokenRatio { at_once, .. } => !at_once,
+            SessionEvent::CacheExpired { later } => *later,
+            SessionEvent::Summarised(summary) => !summary.at_once,
             _ => false,
         }
     }
 
-    /// After how many messages a note holds that was written while requests were under way: behind those that left
-    /// without knowing of it, so that what they sent is what is made again.
-    fn behind_unaware(&self, note: usize, place: u32, places: &Positions, until: usize) -> u32 {
-        let seq = self.notes[note].seq;
-        // Those of the session that it came from are counted anew.
-        let end = if note < self.own_from { self.own_from.min(until) } else { until };
-        let unaware = self.notes[note + 1..end.max(note + 1)].iter().filter_map(|noted| match &noted.note {
-            Note::Request(sent) if sent.seen <= seq => places.get(&noted.tip?).copied(),
+    /// The position after which a deferred event applies: after the requests whose views were built before it was
+    /// recorded, so that they can be rebuilt with the same bytes.
+    fn deferred_position(&self, event: usize, position: u32, positions: &Positions, n_events: usize) -> u32 {
+        let seq = self.events[event].seq;
+        // Inherited events have the sequence numbers of another session.
+        let end = if event < self.n_inherited { self.n_inherited.min(n_events) } else { n_events };
+        let later = &self.events[event + 1..end.max(event + 1)];
+        let built_before = later.iter().filter_map(|logged| match &logged.event {
+            SessionEvent::Request(sent) if sent.n_seen_events <= seq => positions.get(&logged.tip?).copied(),
             _ => None,
         });
-        unaware.max().unwrap_or(place).max(place)
+        built_before.max().unwrap_or(position).max(position)
     }
 
-    /// How many notes there are before an event of its own.
-    pub(crate) fn n_before(&self, seq: u32) -> usize {
-        let own = &self.notes[self.own_from..];
-        self.own_from + own.iter().take_while(|noted| noted.seq < seq).count()
+    /// The number of events in the log before the session's own event `seq`.
+    pub(crate) fn n_events_before(&self, seq: u32) -> usize {
+        let own = &self.events[self.n_inherited..];
+        self.n_inherited + own.iter().take_while(|logged| logged.seq < seq).count()
     }
 
-    /// For how long a model is left alone; a summary that it wrote since ends that.
-    pub(crate) fn rest(&self, who: &str) -> Option<Rest> {
-        let news = self.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Rested { who: other, rest } if other == who => Some(Some(rest.clone())),
-            Note::Summarised(summary) if summary.model == who => Some(None),
+    /// The current pause of a summary model; a summary that it wrote since ends the pause.
+    pub(crate) fn model_pause(&self, name: &str) -> Option<Rest> {
+        let newest = self.events.iter().rev().find_map(|logged| match &logged.event {
+            SessionEvent::ModelPaused { model, rest } if model == name => Some(Some(rest.clone())),
+            SessionEvent::Summarised(summary) if summary.model == name => Some(None),
             _ => None,
         });
-        news.flatten()
+        newest.flatten()
     }
 
-    /// When the last request left.
+    /// The time of the last request.
     pub(crate) fn last_request(&self) -> Option<Millis> {
-        let is_request = |noted: &&Noted| matches!(noted.note, Note::Request(_));
-        self.notes.iter().rev().find(is_request).map(|noted| noted.at)
+        let is_request = |logged: &&LoggedEvent| matches!(logged.event, SessionEvent::Request(_));
+        self.events.iter().rev().find(is_request).map(|logged| logged.at)
     }
 }
 
-/// Whether a message is among those that lead to another.
-pub(crate) fn leads_to(
+/// Returns true if `node` is the message `tip` or comes before it.
+pub(crate) fn is_ancestor(
     store: &dyn Store,
     node: Option<NodeId>,
-    to: Option<NodeId>,
+    tip: Option<NodeId>,
 ) -> Result<bool, StoreError> {
-    let (Some(node), Some(to)) = (node, to) else { return Ok(false) };
+    let (Some(node), Some(tip)) = (node, tip) else { return Ok(false) };
     let Some(found) = store.node(node)? else { return Ok(false) };
-    let there = store.chain(to, found.depth..found.depth + 1)?;
-    Ok(there.first().is_some_and(|there| there.id == node))
+    let same_depth = store.chain(tip, found.depth..found.depth + 1)?;
+    Ok(same_depth.first().is_some_and(|other| other.id == node))
 }
 
-impl Past {
-    /// What a session that came from another one needs when that one goes, oldest first.
-    pub(crate) fn left_to(store: &dyn Store, forked: &EventRow) -> Result<Vec<Kept>, StoreError> {
-        let mut past = Past::default();
-        past.take(store, forked, MOST_FORKS - 1)?;
-        let is_meant = |noted: &&Noted| !matches!(noted.note, Note::Forked { .. } | Note::Inherited { .. });
-        Ok(past.notes.iter().filter(is_meant).map(Kept::of).collect())
+impl SessionLog {
+    /// The events that a fork has to keep when its parent session is deleted, oldest first. `forked` is the event
+    /// that names the parent.
+    pub(crate) fn inheritance(
+        store: &dyn Store,
+        forked: &EventRow,
+    ) -> Result<Vec<InheritedEvent>, StoreError> {
+        let mut log = SessionLog::default();
+        log.add(store, forked, MAX_FORK_DEPTH - 1)?;
+        let is_copied = |logged: &&LoggedEvent| {
+            !matches!(logged.event, SessionEvent::Forked { .. } | SessionEvent::Inherited { .. })
+        };
+        Ok(log.events.iter().filter(is_copied).map(InheritedEvent::new).collect())
     }
 }
 
-impl Kept {
-    /// An event to be kept by a fork.
-    fn of(noted: &Noted) -> Kept {
-        let event = noted.note.event();
-        Kept {
-            at: noted.at.0,
-            tip: noted.tip.map(|tip| tip.to_string()),
+impl InheritedEvent {
+    fn new(logged: &LoggedEvent) -> InheritedEvent {
+        let event = logged.event.encode();
+        InheritedEvent {
+            at: logged.at.0,
+            tip: logged.tip.map(|tip| tip.to_string()),
             kind: event.kind,
             body: serde_json::from_str(&event.body).unwrap_or_default(),
         }
     }
 
-    fn row(&self, seq: u32) -> Option<EventRow> {
+    fn to_row(&self, seq: u32) -> Option<EventRow> {
         let tip = self.tip.as_ref().map(|tip| tip.parse()).transpose().ok()?;
         let (kind, body) = (self.kind.clone(), self.body.to_string());
         Some(EventRow { seq, at: Millis(self.at), tip, kind, body })

@@ -1,27 +1,31 @@
-//! What has happened and no longer holds: what came since a checkpoint that was gone back to, and a window in which
-//! nothing fitted. Handles that were given open all the same.
+//! Events that are undone: by a restored checkpoint, or because their request had an overflow.
+//!
+//! Handles of undone folds can still be recalled.
 
 use std::collections::BTreeSet;
 
-use crate::log::notes::{Moved, Note, Noted, Why};
-use crate::log::session_log::Past;
+use crate::log::events::{LoggedEvent, MoveReason, SessionEvent, TipMove};
+use crate::log::session_log::SessionLog;
 
-impl Past {
-    /// Which of the first so many notes no longer hold, by their positions.
-    pub(crate) fn undone(&self, until: usize) -> BTreeSet<usize> {
+impl SessionLog {
+    /// The indexes of the undone events among the first `n_events`.
+    pub(crate) fn undone_events(&self, n_events: usize) -> BTreeSet<usize> {
         let mut undone = BTreeSet::new();
-        if !self.may_be_undone {
+        if !self.may_have_undone {
             return undone;
         }
-        // What each move took away, so that taking the move back brings it back.
+        // The events that each move undid; a redo removes the last move with its events.
         let mut moves: Vec<Vec<usize>> = Vec::new();
-        for (i, noted) in self.notes[..until].iter().enumerate() {
-            match &noted.note {
-                Note::Moved(Moved { why: Why::Redone, .. }) => drop(moves.pop()),
-                Note::Moved(Moved { mark: Some(mark), .. }) => moves.push(self.since(mark, i)),
-                Note::Moved(_) => moves.push(Vec::new()),
-                Note::Came { overflow: true, .. } => {
-                    undone.extend((self.begin_of_request(i)..i).filter(|j| is_wanted(&self.notes[*j].note)));
+        for (i, logged) in self.events[..n_events].iter().enumerate() {
+            match &logged.event {
+                SessionEvent::Moved(TipMove { reason: MoveReason::Redone, .. }) => drop(moves.pop()),
+                SessionEvent::Moved(TipMove { checkpoint: Some(name), .. }) => {
+                    moves.push(self.undone_by_restore(name, i));
+                }
+                SessionEvent::Moved(_) => moves.push(Vec::new()),
+                SessionEvent::SentUnchanged { overflow: true, .. } => {
+                    let request = self.start_of_request(i)..i;
+                    undone.extend(request.filter(|j| is_request_setting(&self.events[*j].event)));
                 }
                 _ => {}
             }
@@ -30,54 +34,75 @@ impl Past {
         undone
     }
 
-    /// The notes that still hold, oldest first, with their positions.
-    pub(crate) fn in_force(&self) -> impl Iterator<Item = (usize, &Noted)> {
-        let undone = self.undone(self.notes.len());
-        self.notes.iter().enumerate().filter(move |(i, _)| !undone.contains(i))
+    /// The events that are not undone, oldest first, with their indexes.
+    pub(crate) fn events_in_force(&self) -> impl Iterator<Item = (usize, &LoggedEvent)> {
+        let undone = self.undone_events(self.events.len());
+        self.events.iter().enumerate().filter(move |(i, _)| !undone.contains(i))
     }
 
-    /// What going to the newest checkpoint of a name takes away, after so many notes: all that was folded and told
-    /// since, and what a fold was made for before which fanfold made the checkpoint by itself.
-    pub(crate) fn since(&self, mark: &str, until: usize) -> Vec<usize> {
-        let is_it = |noted: &Noted| matches!(&noted.note, Note::Checkpoint { name, .. } if name == mark);
-        let Some(at) = self.notes[..until].iter().rposition(is_it) else { return Vec::new() };
-        let is_auto = matches!(self.notes[at].note, Note::Checkpoint { auto: true, .. });
-        let first = if is_auto { self.begin_of_request(at) } else { at };
-        let before = (first..at).filter(|i| is_reason(&self.notes[*i].note));
-        before.chain((at..until).filter(|i| is_outcome(&self.notes[*i].note))).collect()
+    /// The events among the first `n_events` that are undone if the newest checkpoint of a name is restored: folds
+    /// and their causes since the checkpoint. If fanfold created the checkpoint before a fold, the causes of that
+    /// fold are undone as well.
+    pub(crate) fn undone_by_restore(&self, checkpoint: &str, n_events: usize) -> Vec<usize> {
+        let is_checkpoint = |logged: &LoggedEvent| match &logged.event {
+            SessionEvent::Checkpoint { name, .. } => name == checkpoint,
+            _ => false,
+        };
+        let Some(at) = self.events[..n_events].iter().rposition(is_checkpoint) else { return Vec::new() };
+        let is_auto = matches!(self.events[at].event, SessionEvent::Checkpoint { auto: true, .. });
+        let first = if is_auto { self.start_of_request(at) } else { at };
+        let causes_before = (first..at).filter(|i| is_fold_cause(&self.events[*i].event));
+        let since = (at..n_events).filter(|i| is_fold_or_cause(&self.events[*i].event));
+        causes_before.chain(since).collect()
     }
 
-    /// The first of the notes that belong to the request of a note.
-    fn begin_of_request(&self, at: usize) -> usize {
-        let is_other = |noted: &Noted| {
+    /// The index of the first event of the request that recorded an event.
+    fn start_of_request(&self, event: usize) -> usize {
+        let ends_before = |logged: &LoggedEvent| {
             matches!(
-                noted.note,
-                Note::Request(_)
-                    | Note::Came { .. }
-                    | Note::Moved(Moved { why: Why::Rewound | Why::Redone | Why::Restored, .. })
-                    | Note::Forked { .. }
-                    | Note::Inherited { .. }
-                    | Note::Imported { .. }
+                logged.event,
+                SessionEvent::Request(_)
+                    | SessionEvent::SentUnchanged { .. }
+                    | SessionEvent::Moved(TipMove {
+                        reason: MoveReason::Rewound | MoveReason::Redone | MoveReason::Restored,
+                        ..
+                    })
+                    | SessionEvent::Forked { .. }
+                    | SessionEvent::Inherited { .. }
+                    | SessionEvent::Imported { .. }
             )
         };
-        self.notes[..at].iter().rposition(is_other).map_or(0, |last| last + 1)
+        self.events[..event].iter().rposition(ends_before).map_or(0, |last| last + 1)
     }
 }
 
-/// Whether a request asks for this, so that it goes with a request that came to nothing.
-fn is_wanted(note: &Note) -> bool {
-    matches!(note, Note::Began(_) | Note::Budget { .. } | Note::FoldAsked { .. })
+/// Settings that a request changes. They are undone if the request fails.
+fn is_request_setting(event: &SessionEvent) -> bool {
+    matches!(
+        event,
+        SessionEvent::NewTerms(_) | SessionEvent::Budget { .. } | SessionEvent::FoldRequested { .. }
+    )
 }
 
-/// Whether something is folded for this.
-fn is_reason(note: &Note) -> bool {
-    is_wanted(note)
-        || matches!(note, Note::Refused { .. } | Note::Cooled { .. } | Note::Corrected { at_once: true, .. })
+/// Events that cause a fold.
+fn is_fold_cause(event: &SessionEvent) -> bool {
+    is_request_setting(event)
+        || matches!(
+            event,
+            SessionEvent::Refused { .. }
+                | SessionEvent::CacheExpired { .. }
+                | SessionEvent::TokenRatio { at_once: true, .. }
+        )
 }
 
-/// Whether this is how something is folded, or follows from it. What a person wished stays, and so does what was
-/// written about what was said.
-fn is_outcome(note: &Note) -> bool {
-    is_reason(note)
-        || matches!(note, Note::Corrected { .. } | Note::Unfolded { .. } | Note::Request(_) | Note::Fold(_))
+/// Folds, their causes and their consequences. Pins, focus and summaries are not among them.
+fn is_fold_or_cause(event: &SessionEvent) -> bool {
+    is_fold_cause(event)
+        || matches!(
+            event,
+            SessionEvent::TokenRatio { .. }
+                | SessionEvent::Unfolded { .. }
+                | SessionEvent::Request(_)
+                | SessionEvent::Fold(_)
+        )
 }

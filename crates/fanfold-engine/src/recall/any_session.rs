@@ -4,7 +4,7 @@ use fanfold_core::{Extent, Handle};
 use fanfold_store::{EventRow, SessionFilter, SessionId, SessionRow, StoreError};
 
 use crate::engine::Engine;
-use crate::log::notes::{Kept, Note, Noted};
+use crate::log::events::{InheritedEvent, LoggedEvent, SessionEvent};
 use crate::recall::handles::OpenError;
 
 /// So many more sessions are asked whether the handle means something else there.
@@ -103,23 +103,26 @@ impl Engine {
         let quoted = format!("\"{digits}\"");
         // Most events are requests, and a look at their text is cheaper than reading them.
         let may_have_it = |event: &&EventRow| event.body.contains(&quoted);
-        Ok(events.iter().filter(may_have_it).find_map(|event| print_in(&Noted::read(event)?.note, &digits)))
+        Ok(events
+            .iter()
+            .filter(may_have_it)
+            .find_map(|event| print_in(&LoggedEvent::decode(event)?.event, &digits)))
     }
 }
 
-fn print_in(note: &Note, digits: &str) -> Option<String> {
+fn print_in(note: &SessionEvent, digits: &str) -> Option<String> {
     match note {
-        Note::Fold(fold) => {
+        SessionEvent::Fold(fold) => {
             fold.handles.iter().find(|(known, ..)| known == digits).map(|(.., print)| print.clone())
         }
-        Note::Inherited { events } => events.iter().find_map(|kept| print_in(&kept.note()?, digits)),
+        SessionEvent::Inherited { events } => events.iter().find_map(|kept| print_in(&kept.note()?, digits)),
         _ => None,
     }
 }
 
-impl Kept {
+impl InheritedEvent {
     /// What happened; none if its kind is not known.
-    fn note(&self) -> Option<Note> {
+    fn note(&self) -> Option<SessionEvent> {
         let mut body = self.body.clone();
         body.as_object_mut()?.insert("kind".to_owned(), self.kind.clone().into());
         serde_json::from_value(body).ok()

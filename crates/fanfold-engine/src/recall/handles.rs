@@ -9,12 +9,12 @@ use fanfold_core::{
 use fanfold_store::{NodeId, SessionId, Store, StoreError};
 
 use crate::engine::Engine;
-use crate::log::body_frame::Skeleton;
-use crate::log::fold_record::print_of;
-use crate::log::message_styles::Dresses;
-use crate::log::notes::{FoldMade, Note};
+use crate::log::body_frame::BodyFrame;
+use crate::log::events::{FoldRecord, SessionEvent};
+use crate::log::fold_record::content_hash;
+use crate::log::message_styles::MessageStyles;
 use crate::log::originals;
-use crate::log::session_log::Past;
+use crate::log::session_log::SessionLog;
 use crate::sessions::state::{decode_as, read_frame};
 
 /// Why an original was not recalled.
@@ -44,7 +44,7 @@ pub enum OpenError {
 impl Engine {
     /// The original behind any handle that a session was ever given, byte for byte.
     pub fn recall(&self, session: &SessionId, handle: Handle, extent: &Extent) -> Result<String, OpenError> {
-        let past = Past::read(&*self.store, session)?;
+        let past = SessionLog::read(&*self.store, session)?;
         let mut opener = Opener::new(&*self.store, &past);
         match opener.open(handle)? {
             Opened::Whole(content) => Ok(extent.extract(content, handle)?),
@@ -61,11 +61,11 @@ impl Engine {
     fn by_content(
         &self,
         session: &SessionId,
-        past: &Past,
+        past: &SessionLog,
         handle: Handle,
     ) -> Result<Option<String>, StoreError> {
-        let frame = past.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Request(sent) if sent.from == 0 => Some((sent.frame.clone(), sent.format.clone())),
+        let frame = past.events.iter().rev().find_map(|noted| match &noted.event {
+            SessionEvent::Request(sent) if sent.from == 0 => Some((sent.frame.clone(), sent.format.clone())),
             _ => None,
         });
         let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
@@ -77,7 +77,7 @@ impl Engine {
     /// Opens every handle that a session was ever given: how many there are, and those that do not open what they
     /// were given for.
     pub fn check_handles(&self, session: &SessionId) -> Result<(usize, Vec<String>), StoreError> {
-        let past = Past::read(&*self.store, session)?;
+        let past = SessionLog::read(&*self.store, session)?;
         let mut opener = Opener::new(&*self.store, &past);
         let mut broken = Vec::new();
         for digits in &past.handles {
@@ -94,11 +94,11 @@ impl Engine {
 
     /// Every handle that a session was ever given, in order of their digits.
     pub fn handles(&self, session: &SessionId) -> Result<Vec<String>, StoreError> {
-        Ok(Past::read(&*self.store, session)?.handles.into_iter().collect())
+        Ok(SessionLog::read(&*self.store, session)?.handles.into_iter().collect())
     }
 }
 
-fn unknown(session: &SessionId, handle: Handle, past: &Past) -> OpenError {
+fn unknown(session: &SessionId, handle: Handle, past: &SessionLog) -> OpenError {
     const MOST_NAMED: usize = 5;
     let wanted = handle.to_string();
     let common = |known: &str| known.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
@@ -122,18 +122,18 @@ enum Opened {
 struct Opener<'s> {
     store: &'s dyn Store,
     /// The fold that gave each handle, and what it says of it.
-    given: BTreeMap<Handle, (&'s FoldMade, Option<Original>, &'s str)>,
+    given: BTreeMap<Handle, (&'s FoldRecord, Option<Original>, &'s str)>,
     transcripts: BTreeMap<(&'s str, &'s str), Rc<Transcript>>,
 }
 
 impl<'s> Opener<'s> {
-    fn new(store: &'s dyn Store, past: &'s Past) -> Opener<'s> {
+    fn new(store: &'s dyn Store, past: &'s SessionLog) -> Opener<'s> {
         let mut given = BTreeMap::new();
-        for noted in &past.notes {
-            let Note::Fold(fold) = &noted.note else { continue };
+        for noted in &past.events {
+            let SessionEvent::Fold(fold) = &noted.event else { continue };
             for (digits, original, print) in &fold.handles {
                 if let Ok(handle) = digits.parse() {
-                    given.entry(handle).or_insert((fold, originals::read(original), print.as_str()));
+                    given.entry(handle).or_insert((fold, originals::from_json(original), print.as_str()));
                 }
             }
         }
@@ -144,7 +144,7 @@ impl<'s> Opener<'s> {
         let Some((_, _, print)) = self.given.get(&handle) else { return Ok(Opened::Unknown) };
         let print = *print;
         let content = self.content(handle, 64)?;
-        Ok(match content.filter(|content| print_of(content) == print) {
+        Ok(match content.filter(|content| content_hash(content) == print) {
             Some(content) => Opened::Whole(content),
             None => Opened::Other,
         })
@@ -169,7 +169,7 @@ impl<'s> Opener<'s> {
         Ok(transcript.and_then(|transcript| open_original(&transcript, &original, &BTreeMap::new())))
     }
 
-    fn transcript(&mut self, fold: &'s FoldMade) -> Result<Option<Rc<Transcript>>, StoreError> {
+    fn transcript(&mut self, fold: &'s FoldRecord) -> Result<Option<Rc<Transcript>>, StoreError> {
         let key = (fold.tip.as_str(), fold.frame.as_str());
         if let Some(known) = self.transcripts.get(&key) {
             return Ok(Some(Rc::clone(known)));
@@ -197,14 +197,14 @@ pub(crate) fn body_of(
     store: &dyn Store,
     tip: Option<NodeId>,
     from: u32,
-    frame: &Skeleton,
-    dresses: &Dresses,
+    frame: &BodyFrame,
+    dresses: &MessageStyles,
 ) -> Result<Body, StoreError> {
     let nodes = match tip {
         Some(tip) => store.chain(tip, from..u32::MAX)?,
         None => Vec::new(),
     };
-    let text = frame.fill((0..).zip(&nodes).map(|(i, node)| dresses.dress(i, &node.json)));
+    let text = frame.fill((0..).zip(&nodes).map(|(i, node)| dresses.apply(i, &node.json)));
     Ok(Body { text, ids: nodes.iter().map(|node| node.id).collect() })
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn body_of(
 fn transcript(store: &dyn Store, tip: NodeId, frame: &str, format: &str) -> Result<Transcript, StoreError> {
     let frame = read_frame(store, frame)?;
     // What was said is the same whatever its dress.
-    let body = body_of(store, Some(tip), 0, &frame, &Dresses::default())?;
+    let body = body_of(store, Some(tip), 0, &frame, &MessageStyles::default())?;
     let (_, changes) = decode_as(&body.text, format, &frame).map_err(|error| {
         StoreError::Broken(format!("the messages up to {tip} are not understood: {error}"))
     })?;

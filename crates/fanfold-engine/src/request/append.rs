@@ -5,54 +5,54 @@ use fanfold_wire::{Incoming, same_system};
 
 use crate::engine::Engine;
 use crate::follow::terms::Terms;
-use crate::log::body_frame::Skeleton;
-use crate::log::message_styles::Dresses;
-use crate::log::notes::{Moved, Note, Sent, Why};
-use crate::log::session_log::{EffectiveEvent, Past};
+use crate::log::body_frame::BodyFrame;
+use crate::log::events::{MoveReason, SentRequest, SessionEvent, TipMove};
+use crate::log::message_styles::MessageStyles;
+use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append_batch::{AppendBatch, new_message};
 use crate::request::body_edits::BodyEdits;
-use crate::request::pipeline::{Ask, Trouble};
-use crate::request::receive::{Received, frame_of, ids_of, receive, whole};
+use crate::request::pipeline::{RequestError, RequestInput};
+use crate::request::receive::{ReceivedBody, decode_whole, frame_of, ids_of, receive};
 use crate::sessions::state::{CachedSession, DecodedBody, State, read_frame};
 
 /// Maximum number of attempts while other processes write to the same session.
 pub(crate) const MAX_ATTEMPTS: usize = 8;
 
 /// A request whose messages are in the store, or in a batch that is written with the next events.
-pub(crate) struct Appended {
+pub(crate) struct AppendOutcome {
     pub(crate) body: DecodedBody,
-    /// The cached state, if the body continues it; the body then has only the changes since.
+    /// The cached state, if the body continues it; the body then has only the new changes.
     pub(crate) continued: Option<Box<State>>,
     /// The events that are in force, in order, if the body continues the cached state.
     pub(crate) effective: Vec<EffectiveEvent>,
-    pub(crate) log: Past,
-    pub(crate) frame: (BlobId, Skeleton),
+    pub(crate) log: SessionLog,
+    pub(crate) frame: (BlobId, BodyFrame),
     /// The batch with the messages, unless it is written.
     pub(crate) unwritten: Option<Batch>,
     pub(crate) n_new: usize,
-    /// How many messages of the session are not in the body.
-    pub(crate) n_left: usize,
+    /// The number of messages of the session that the body does not have.
+    pub(crate) n_dropped: usize,
 }
 
-/// When messages are written.
+/// Selects when messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteTiming {
-    /// With the events of the request, unless an event has to be read back before.
+    /// With the events of the request, unless an event has to be read back before them.
     WithRequest,
     /// At once, with the styles of the messages: the body is sent unchanged and nothing else is recorded.
     Unchanged,
-    /// The same, after an overflow.
+    /// Like `Unchanged`, after an overflow.
     Overflow,
 }
 
 /// Repeats an attempt while other processes write to the session in between.
 pub(crate) fn retry_moved<T>(
     session: &SessionId,
-    mut attempt: impl FnMut() -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
+    mut attempt: impl FnMut() -> Result<T, RequestError>,
+) -> Result<T, RequestError> {
     for _ in 0..MAX_ATTEMPTS {
         match attempt() {
-            Err(Trouble::Store(StoreError::Moved(_) | StoreError::SessionExists(_))) => {}
+            Err(RequestError::Store(StoreError::Moved(_) | StoreError::SessionExists(_))) => {}
             result => return result,
         }
     }
@@ -64,67 +64,69 @@ impl Engine {
     /// repeats it if another process has written to the session.
     pub(crate) fn append(
         &self,
-        ask: &Ask<'_>,
+        input: &RequestInput<'_>,
         parsed: Option<Incoming>,
         timing: WriteTiming,
-    ) -> Result<Appended, Trouble> {
-        let (cached, mut log) = match self.cache.take(ask.session) {
+    ) -> Result<AppendOutcome, RequestError> {
+        let (cached, mut log) = match self.cache.take(input.session) {
             Some(CachedSession { state, log }) => (Some(Box::new(state)), log),
-            None => (None, Past::default()),
+            None => (None, SessionLog::default()),
         };
-        let row = self.store.session(ask.session)?;
-        let Received { body, continued } = receive(ask, parsed, cached)?;
+        let row = self.store.session(input.session)?;
+        let ReceivedBody { body, continued } = receive(input, parsed, cached)?;
         if row.is_some() {
-            log.read_on(&*self.store, ask.session)?;
+            log.read_new(&*self.store, input.session)?;
         }
-        let mut batch = AppendBatch::new(ask, row.as_ref(), self.clock.now());
+        let mut batch = AppendBatch::new(input, row.as_ref(), self.clock.now());
         batch.open_session(&body.conversation);
-        let frame = frame_of(ask, &body, continued.as_deref());
+        let frame = frame_of(input, &body, continued.as_deref());
         if !log.frames.contains(&frame.0.to_string()) {
             batch.ops.push(Op::PutBlob(frame.1.blob().1));
         }
         if body.conversation.is_continued() {
             return self.append_continued(batch, &body, frame.0);
         }
-        if !log.has_sent() && log.offer().is_none() {
+        if !log.has_requests() && log.offer().is_none() {
             batch.record_offer(&body.conversation);
         }
-        let current = self.current_terms(&log, ask.terms, &body, continued.as_deref())?;
+        let current = self.current_terms(&log, input.terms, &body, continued.as_deref())?;
         if current.is_none() {
             batch.record_terms(body.conversation.format(), frame.0);
         }
-        let n_left = self.append_messages(&mut batch, row.as_ref(), &body)?;
+        let n_dropped = self.append_messages(&mut batch, row.as_ref(), &body)?;
         let mut effective = Vec::new();
         match current {
             Some(terms) => {
-                effective = log.holding(&body.positions, terms, log.notes.len());
+                effective = log.effective_events(&body.positions, terms, log.events.len());
                 batch.record_changes(&log, terms, &effective);
             }
-            // The new model's provider has cached nothing of the session.
-            None if log.has_sent() && batch.has_new_model(&body.conversation) => {
-                batch.record(&Note::Cooled { later: false });
+            // The provider of the new model has not cached the session.
+            None if log.has_requests() && batch.has_new_model(&body.conversation) => {
+                batch.record(&SessionEvent::CacheExpired { later: false });
             }
             None => {}
         }
-        batch.record_wishes(timing, frame.0, &body.conversation);
+        batch.record_settings(timing, frame.0, &body.conversation);
         let (mut n_new, mut unwritten) = (0, None);
         if batch.has_events {
             n_new = self.write_batch(Some(batch.finish()))?;
-            // Decisions are made from the log as the store has it, not as it was meant.
-            log.read_on(&*self.store, ask.session)?;
-            let terms = log.era(log.notes.len()).unwrap_or_default();
-            effective = log.holding(&body.positions, terms, log.notes.len());
+            // Decisions depend only on events that were read from the store.
+            log.read_new(&*self.store, input.session)?;
+            let terms = log.terms_event(log.events.len()).unwrap_or_default();
+            effective = log.effective_events(&body.positions, terms, log.events.len());
         } else {
             unwritten = Some(batch.finish());
         }
         let can_advance =
-            |state: &State| current.is_some() && n_left.is_none() && state.can_advance(&log, &effective);
+            |state: &State| current.is_some() && n_dropped.is_none() && state.can_advance(&log, &effective);
         let (body, continued) = match continued {
-            Some(state) if !can_advance(&state) => (whole(Incoming::open(ask.body, ask.terms.format)?), None),
+            Some(state) if !can_advance(&state) => {
+                (decode_whole(Incoming::open(input.body, input.terms.format)?), None)
+            }
             continued => (body, continued),
         };
-        let n_left = n_left.unwrap_or_default();
-        Ok(Appended { body, continued, effective, log, frame, unwritten, n_new, n_left })
+        let n_dropped = n_dropped.unwrap_or_default();
+        Ok(AppendOutcome { body, continued, effective, log, frame, unwritten, n_new, n_dropped })
     }
 
     /// Writes a batch that is not empty. Returns the number of new messages.
@@ -135,84 +137,85 @@ impl Engine {
         }
     }
 
-    /// Stores messages whose predecessors only the provider has. They are sent unchanged.
+    /// Stores messages that follow messages which only the provider has. They are sent unchanged.
     fn append_continued(
         &self,
         mut batch: AppendBatch<'_>,
         body: &DecodedBody,
         frame: BlobId,
-    ) -> Result<Appended, Trouble> {
-        let (ask, conversation) = (batch.ask, &body.conversation);
+    ) -> Result<AppendOutcome, RequestError> {
+        let (input, conversation) = (batch.input, &body.conversation);
         let (tip, from) = batch.row.map_or((None, 0), |row| (row.tip, row.n_messages));
         let ids = ids_of(tip, conversation.plain_messages(0));
         let messages = conversation.plain_messages(0).map(new_message).collect();
-        batch.ops.push(Op::Append(ask.session.clone(), messages));
-        batch.record(&Note::Request(Sent {
+        batch.ops.push(Op::Append(input.session.clone(), messages));
+        batch.record(&SessionEvent::Request(SentRequest {
             tip: ids.last().copied().or(tip).map(|tip| tip.to_string()),
             from,
-            seen: 0,
+            n_seen_events: 0,
             frame: frame.to_string(),
             format: conversation.format().to_string(),
-            policy: ask.terms.policy.name.to_owned(),
-            counter: ask.terms.counter.name().to_owned(),
+            policy: input.terms.policy.name.to_owned(),
+            counter: input.terms.counter.name().to_owned(),
             tokens: None,
-            dress: Dresses::of(conversation.styles()),
-            hash: blake3::hash(ask.body.as_bytes()).to_string(),
-            n_bytes: ask.body.len() as u64,
-            original: Some(Trouble::Continued.to_string()),
+            styles: MessageStyles::new(conversation.styles()),
+            hash: blake3::hash(input.body.as_bytes()).to_string(),
+            n_bytes: input.body.len() as u64,
+            bypass_reason: Some(RequestError::Continued.to_string()),
             edits: BodyEdits::default(),
         }));
         self.write_batch(Some(batch.finish()))?;
-        Err(Trouble::Continued)
+        Err(RequestError::Continued)
     }
 
     /// The event with the terms that the body continues, if its terms are the same.
     fn current_terms(
         &self,
-        log: &Past,
+        log: &SessionLog,
         terms: &Terms,
         body: &DecodedBody,
         continued: Option<&State>,
     ) -> Result<Option<usize>, StoreError> {
-        let Some(event) = log.era(log.notes.len()) else { return Ok(None) };
-        let Note::Began(began) = &log.notes[event].note else { return Ok(None) };
-        let is_same = began.terms == BlobId::new(terms.described.as_bytes()).to_string()
-            && began.format == body.conversation.format().to_string();
+        let Some(event) = log.terms_event(log.events.len()) else { return Ok(None) };
+        let SessionEvent::NewTerms(recorded) = &log.events[event].event else { return Ok(None) };
+        let is_same = recorded.terms == BlobId::new(terms.described.as_bytes()).to_string()
+            && recorded.format == body.conversation.format().to_string();
         if !is_same {
             return Ok(None);
         }
-        // A body that continues a state has the instructions of the state, and the state has those of its terms.
+        // A body that continues the cached state has the same instructions, and the state has those of its terms.
         if continued.is_some_and(|state| state.terms_event == event) {
             return Ok(Some(event));
         }
-        // Separate instructions are the first entry of the transcript, so others need a replay.
-        let frame = read_frame(&*self.store, &began.frame)?;
+        // Instructions outside the message list are the first entry of the transcript, so different ones need new
+        // terms.
+        let frame = read_frame(&*self.store, &recorded.frame)?;
         Ok(same_system(frame.system(), body.conversation.system()).then_some(event))
     }
 
-    /// Appends the messages that the session does not have, after moving it back to the last common message. Returns
-    /// how many messages a move left behind.
+    /// Appends the messages that the session does not have. If the histories differ, the tip moves back to the last
+    /// common message first. Returns the number of messages that such a move dropped.
     fn append_messages(
         &self,
         batch: &mut AppendBatch<'_>,
         row: Option<&SessionRow>,
         body: &DecodedBody,
     ) -> Result<Option<usize>, StoreError> {
-        let session = batch.ask.session;
+        let session = batch.input.session;
         let tip = row.and_then(|row| row.tip);
         let n_stored = row.map_or(0, |row| row.n_messages as usize);
         let is_longer = tip.is_none_or(|tip| n_stored > 0 && body.ids.get(n_stored - 1) == Some(&tip));
-        let (mut n_present, mut n_left) = (n_stored, None);
+        let (mut n_present, mut n_dropped) = (n_stored, None);
         if !is_longer {
-            n_left = Some(n_stored - self.n_common(tip, n_stored, &body.ids)?);
+            n_dropped = Some(n_stored - self.n_common(tip, n_stored, &body.ids)?);
             n_present = self.n_stored(&body.ids, 0)?;
             let to = n_present.checked_sub(1).map(|last| body.ids[last]);
-            // Recorded before the move, so that the event belongs to the messages that are left behind.
-            batch.record(&Note::Moved(Moved {
-                why: Why::Edited,
+            // Recorded before the move, so that the event belongs to the dropped messages.
+            batch.record(&SessionEvent::Moved(TipMove {
+                reason: MoveReason::Edited,
                 from: tip.map(|tip| tip.to_string()),
                 to: body.ids.last().map(ToString::to_string),
-                mark: None,
+                checkpoint: None,
             }));
             batch.ops.push(Op::MoveTip(session.clone(), to));
         }
@@ -220,11 +223,11 @@ impl Engine {
         if !new.is_empty() {
             batch.ops.push(Op::Append(session.clone(), new));
         }
-        Ok(n_left)
+        Ok(n_dropped)
     }
 
-    /// How many of the messages are stored, by bisection: if one is stored, all before it are. A likely number is tried
-    /// first.
+    /// The number of messages that are stored, by bisection: if one is stored, all before it are. A likely number is
+    /// tried first.
     pub(crate) fn n_stored(&self, ids: &[NodeId], n_likely: usize) -> Result<usize, StoreError> {
         let (mut stored, mut missing) = (0, ids.len() + 1);
         let mut tries = [n_likely, n_likely + 1].into_iter();

@@ -1,7 +1,7 @@
 //! Edits of an encoded body: a memory block, and the rules of a provider.
 //!
-//! They are applied before the hash of a request is recorded and are recorded with it, so that a request is rebuilt with
-//! the same bytes.
+//! They are applied before the hash of a request is recorded and are recorded with it, so that a request is rebuilt
+//! with the same bytes.
 
 use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::reply::remove_recall_tool;
@@ -9,10 +9,10 @@ use fanfold_wire::{Format, alternate_roles, append_memory_block};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
-use crate::log::notes::{Note, Sent};
-use crate::log::session_log::Past;
+use crate::log::events::{SentRequest, SessionEvent};
+use crate::log::session_log::SessionLog;
 
-/// Edits of an encoded body, in the order in which they are applied.
+/// Edits of an encoded body, in the order of their application.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BodyEdits {
     /// The memory block at the end of the last message.
@@ -35,7 +35,7 @@ pub struct ProviderRules {
 }
 
 impl BodyEdits {
-    /// Whether the body is as it was encoded.
+    /// Returns true if no edit changes the encoded body.
     pub fn is_empty(&self) -> bool {
         *self == BodyEdits::default()
     }
@@ -62,12 +62,12 @@ impl ProviderRules {
     }
 }
 
-/// The form in which a provider accepts bodies that fanfold has changed.
+/// The changes that a provider accepts in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyForm {
-    /// Changed bodies, as long as they follow these rules.
+    /// All changes, if the body follows these rules.
     Edited(ProviderRules),
-    /// Only the body of the client.
+    /// No change: only the body of the client.
     Verbatim,
 }
 
@@ -80,12 +80,12 @@ impl Default for BodyForm {
 /// Recorded with a request that was sent verbatim because its provider refused every other form.
 pub(crate) const REJECTED: &str = "the provider refused every other form";
 
-/// The bodies from which a refused request is built again.
+/// The bodies that a refused request is built again from.
 #[derive(Debug, Clone, Copy)]
 pub struct RefusedBody<'a> {
     /// The body before provider rules were applied.
-    pub unruled: &'a str,
-    /// The body that was refused.
+    pub before_rules: &'a str,
+    /// The refused body.
     pub sent: &'a str,
     /// The body of the client.
     pub received: &'a str,
@@ -105,7 +105,7 @@ pub struct Resend {
 impl Engine {
     /// Builds the newest request of a session again, in another form, and records the result as another request.
     ///
-    /// Returns `None`, and records nothing, if the body is the one that was refused.
+    /// Returns `None`, and records nothing, if the new body equals the refused one.
     pub fn resend(
         &self,
         session: &SessionId,
@@ -114,7 +114,7 @@ impl Engine {
     ) -> Result<Option<Resend>, StoreError> {
         let (body, rules) = match form {
             BodyForm::Verbatim => (refused.received.to_owned(), ProviderRules::default()),
-            BodyForm::Edited(rules) => match rules.apply(refused.unruled, refused.format) {
+            BodyForm::Edited(rules) => match rules.apply(refused.before_rules, refused.format) {
                 Some(applied) => applied,
                 None => return Ok(None),
             },
@@ -122,9 +122,9 @@ impl Engine {
         if body == refused.sent {
             return Ok(None);
         }
-        let past = Past::read(&*self.store, session)?;
-        let newest = past.notes.into_iter().rev().find_map(|noted| match noted.note {
-            Note::Request(sent) => Some(sent),
+        let log = SessionLog::read(&*self.store, session)?;
+        let newest = log.events.into_iter().rev().find_map(|logged| match logged.event {
+            SessionEvent::Request(sent) => Some(sent),
             _ => None,
         });
         let is_verbatim = form == BodyForm::Verbatim;
@@ -132,9 +132,10 @@ impl Engine {
         let edits = BodyEdits { memory, rules };
         if let Some(sent) = newest {
             let hash = blake3::hash(body.as_bytes()).to_string();
-            let original = if is_verbatim { Some(REJECTED.to_owned()) } else { sent.original };
-            let sent = Sent { hash, n_bytes: body.len() as u64, edits: edits.clone(), original, ..sent };
-            let ops = vec![Op::AddEvent(session.clone(), Note::Request(sent).event())];
+            let bypass_reason = if is_verbatim { Some(REJECTED.to_owned()) } else { sent.bypass_reason };
+            let n_bytes = body.len() as u64;
+            let sent = SentRequest { hash, n_bytes, edits: edits.clone(), bypass_reason, ..sent };
+            let ops = vec![Op::AddEvent(session.clone(), SessionEvent::Request(sent).encode())];
             self.store.commit(&Batch { at: self.clock.now(), expected_tips: Vec::new(), ops })?;
         }
         Ok(Some(Resend { body, edits }))
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_recorded_without_edits_is_still_read() {
+    fn absent_edits_decode_as_no_edits() {
         let edits: BodyEdits = serde_json::from_str("{}").unwrap();
         assert!(edits.is_empty());
         assert_eq!(serde_json::to_string(&edits).unwrap(), "{}");

@@ -1,66 +1,73 @@
-//! The right to fold a session. It is given for a while only, so that a process that died holds nobody up.
+//! The lock of a session that a process needs to record folds. It is a lease, so that a crashed process does not
+//! block others for long.
 
 use fanfold_store::{LockOutcome, SessionId, Store};
 
 use crate::clock::{Clock, random_word};
 
-/// How long the right lasts when nobody gives it back.
+/// Time after which an unreleased lock expires.
 const LEASE_MS: i64 = 30_000;
-/// How long another one is waited for.
-const PATIENCE_MS: i64 = 3_000;
-/// How long between two looks.
-const PAUSE_MS: u64 = 25;
+/// Time to wait for a lock that another process holds.
+const MAX_WAIT_MS: i64 = 3_000;
+/// Time between two attempts.
+const RETRY_MS: u64 = 25;
 
-/// The right to fold, given back when it goes.
+/// The lock, released on drop.
 pub(crate) struct FoldLock<'a> {
     store: &'a dyn Store,
     session: SessionId,
     holder: String,
 }
 
-/// Whether it was got.
-pub(crate) enum Got<'a> {
-    /// It is ours.
-    Ours(FoldLock<'a>),
-    /// Somebody else has done meanwhile what it was wanted for.
+/// The outcome of an attempt to acquire the lock.
+pub(crate) enum FoldLockOutcome<'a> {
+    Acquired(FoldLock<'a>),
+    /// Another process has recorded the folds in the meantime.
     NotNeeded,
-    /// Somebody else has it, and does not give it back.
-    Theirs(String),
+    /// Another process, named here, holds the lock and does not release it in time.
+    HeldByOther(String),
 }
 
 impl<'a> FoldLock<'a> {
-    /// Takes the right to fold a session. While another one has it, waits shortly; `is_needed` looks again whether
-    /// there is still something to do.
-    pub(crate) fn take<E>(
+    /// Acquires the lock of a session, and waits while another process holds it. `is_needed` is called after each
+    /// wait and returns false once nothing is left to record.
+    pub(crate) fn acquire<E>(
         store: &'a dyn Store,
         clock: &dyn Clock,
         session: &SessionId,
         mut is_needed: impl FnMut() -> Result<bool, E>,
-    ) -> Result<Got<'a>, E> {
+    ) -> Result<FoldLockOutcome<'a>, E> {
         let holder = new_holder();
-        let patient_until = clock.now().0 + PATIENCE_MS;
+        let deadline = clock.now().0 + MAX_WAIT_MS;
         loop {
             let now = clock.now();
             match store.lock(session, &holder, LEASE_MS, now) {
                 Ok(LockOutcome::Acquired(_)) => {
                     let lock = FoldLock { store, session: session.clone(), holder };
-                    return Ok(if is_needed()? { Got::Ours(lock) } else { Got::NotNeeded });
+                    return Ok(if is_needed()? {
+                        FoldLockOutcome::Acquired(lock)
+                    } else {
+                        FoldLockOutcome::NotNeeded
+                    });
                 }
                 Ok(LockOutcome::HeldByOther(lock)) => {
                     if is_dead(&lock.holder) {
                         let _ = store.unlock(session, &lock.holder);
                     }
-                    if now.0 >= patient_until {
-                        return Ok(Got::Theirs(lock.holder));
+                    if now.0 >= deadline {
+                        return Ok(FoldLockOutcome::HeldByOther(lock.holder));
                     }
-                    clock.wait(PAUSE_MS);
+                    clock.wait(RETRY_MS);
                     if !is_needed()? {
-                        return Ok(Got::NotNeeded);
+                        return Ok(FoldLockOutcome::NotNeeded);
                     }
                 }
-                // A broken lock must not stop anybody: at worst one fold is noted twice. It may have been given all the
-                // same, so it is given back.
-                Err(_) => return Ok(Got::Ours(FoldLock { store, session: session.clone(), holder })),
+                // If locking fails, folds are recorded without the lock: at worst, one fold is recorded twice. The
+                // store may have set the lock in spite of the error, so it is released like any other.
+                Err(_) => {
+                    let lock = FoldLock { store, session: session.clone(), holder };
+                    return Ok(FoldLockOutcome::Acquired(lock));
+                }
             }
         }
     }
@@ -68,7 +75,7 @@ impl<'a> FoldLock<'a> {
 
 impl Drop for FoldLock<'_> {
     fn drop(&mut self) {
-        // If it can't be given back it ends by itself, but others would wait for that.
+        // A lock that can't be released expires, but other processes have to wait until then, so try twice.
         let _ = self
             .store
             .unlock(&self.session, &self.holder)
@@ -76,12 +83,12 @@ impl Drop for FoldLock<'_> {
     }
 }
 
-/// A name for whoever takes a lock: host, process, and a random word.
+/// The name of a new lock holder: host, process id, and a random word.
 pub(crate) fn new_holder() -> String {
     format!("{}-{}-{}", host(), std::process::id(), random_word())
 }
 
-/// Whether a holder was a process of this machine that is no more. Where that can't be told, it lives.
+/// Returns true if a lock holder is a process of this machine that no longer exists. False where that is unknown.
 pub(crate) fn is_dead(holder: &str) -> bool {
     let pid = holder.strip_prefix(&host()).and_then(|rest| rest.strip_prefix('-')?.split('-').next());
     let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
@@ -100,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_is_no_more_is_dead() {
+    fn a_holder_without_a_process_is_dead() {
         let holder = |pid: u32| format!("{}-{pid}-0a1b2c3d", host());
         assert!(!is_dead(&holder(std::process::id())));
         assert!(!is_dead("another-machine-1-0a1b2c3d") && !is_dead("somebody") && !is_dead(""));
-        // No process has this number: it is above the largest that Linux gives.
+        // This is above the largest process id of Linux.
         assert_eq!(is_dead(&holder(u32::MAX)), std::path::Path::new("/proc/self").exists());
     }
 }

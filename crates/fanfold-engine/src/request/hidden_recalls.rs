@@ -1,85 +1,94 @@
-//! Recalls that a model made beside calls of its client's. The client was not shown them, so they are noted, and each
-//! later body gets them back where they were made: with the same bytes, also after a restart and in a fork.
+//! Hidden recalls: recalls in replies that also call tools of the client. They are removed from the reply and
+//! recorded, and inserted into each later body in the same place, with the same bytes, also after a restart and in a
+//! fork.
 
 use std::cmp::Reverse;
 
 use fanfold_store::{Op, SessionId, SessionRow, StoreError};
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, RECALL_TOOL, ToolCall, insert_hidden_recalls};
+use fanfold_wire::reply::{self, HiddenRecalls, RECALL_TOOL, ToolCall};
 
 use crate::engine::{Engine, OpError};
-use crate::log::notes::{Beside, Note};
-use crate::log::session_log::Past;
+use crate::log::events::{HiddenRecallRecord, LoggedEvent, SessionEvent};
+use crate::log::session_log::SessionLog;
 
-/// Of sessions that begin alike, so many are asked: those that were written to last.
-const MOST_ASKED: usize = 32;
+/// Maximum number of sessions with the same beginning whose hidden recalls are read, the last used first.
+const MAX_SESSIONS: usize = 32;
 
 impl Engine {
-    /// Takes note of recalls that a model made beside calls of its client's.
-    pub fn recalled_beside(&self, session: &SessionId, beside: Beside) -> Result<(), OpError> {
-        self.write(vec![Op::AddEvent(session.clone(), Note::Beside(beside).event())])
+    /// Records the hidden recalls of a reply.
+    pub fn record_hidden_recalls(
+        &self,
+        session: &SessionId,
+        recalls: HiddenRecallRecord,
+    ) -> Result<(), OpError> {
+        self.write(vec![Op::AddEvent(session.clone(), SessionEvent::HiddenRecalls(recalls).encode())])
     }
 
-    /// A body of a session with the recalls in it that its client was not shown, if there are any.
-    pub fn with_recalls_of(
+    /// Inserts the hidden recalls of a session into a body. Returns `None` if the body has no place for any.
+    pub fn insert_hidden_recalls(
         &self,
         session: &SessionId,
         body: &str,
         format: Format,
     ) -> Result<Option<String>, StoreError> {
-        Ok(insert_hidden_recalls(body, format, &self.besides_in(session)?))
+        Ok(reply::insert_hidden_recalls(body, format, &self.hidden_recalls_of(session)?))
     }
 
-    /// The recalls that some sessions have.
-    pub(crate) fn besides_of(&self, rows: &[SessionRow]) -> Result<Vec<reply::HiddenRecalls>, StoreError> {
+    /// The hidden recalls of some sessions.
+    pub(crate) fn hidden_recalls_of_all(
+        &self,
+        rows: &[SessionRow],
+    ) -> Result<Vec<HiddenRecalls>, StoreError> {
         let mut rows: Vec<&SessionRow> = rows.iter().collect();
         rows.sort_by_key(|row| Reverse(row.updated_at));
-        let mut besides: Vec<reply::HiddenRecalls> = Vec::new();
-        for row in rows.into_iter().take(MOST_ASKED) {
-            for beside in self.besides_in(&row.id)? {
-                // A fork has those of the session that it came from.
-                if !besides.contains(&beside) {
-                    besides.push(beside);
+        let mut all: Vec<HiddenRecalls> = Vec::new();
+        for row in rows.into_iter().take(MAX_SESSIONS) {
+            for recalls in self.hidden_recalls_of(&row.id)? {
+                // A fork inherits those of its parent session.
+                if !all.contains(&recalls) {
+                    all.push(recalls);
                 }
             }
         }
-        Ok(besides)
+        Ok(all)
     }
 
-    fn besides_in(&self, session: &SessionId) -> Result<Vec<reply::HiddenRecalls>, StoreError> {
-        // What another program wrote since comes with the next request; an answer of ours is noted before its end.
-        let held = self.cache.peek(session, |cached| (cached.log.besides(), cached.log.n_own));
-        let (mut besides, n_read) = held.unwrap_or_default();
+    fn hidden_recalls_of(&self, session: &SessionId) -> Result<Vec<HiddenRecalls>, StoreError> {
+        // The cached log is as old as the last request, so later events are read from the store.
+        let cached = self.cache.peek(session, |cached| (cached.log.hidden_recalls(), cached.log.n_read));
+        let (mut all, n_read) = cached.unwrap_or_default();
         if n_read == 0 {
-            return Ok(Past::read(&*self.store, session)?.besides());
+            return Ok(SessionLog::read(&*self.store, session)?.hidden_recalls());
         }
-        for event in self.store.events(session, n_read)? {
-            if let Some(Note::Beside(beside)) = crate::log::notes::Noted::read(&event).map(|noted| noted.note)
+        for row in self.store.events(session, n_read)? {
+            if let Some(LoggedEvent { event: SessionEvent::HiddenRecalls(record), .. }) =
+                LoggedEvent::decode(&row)
             {
-                besides.push(read(&beside));
+                all.push(to_wire(&record));
             }
         }
-        Ok(besides)
+        Ok(all)
     }
 }
 
-impl Past {
-    fn besides(&self) -> Vec<reply::HiddenRecalls> {
-        if self.n_besides == 0 {
+impl SessionLog {
+    fn hidden_recalls(&self) -> Vec<HiddenRecalls> {
+        if self.n_hidden_recalls == 0 {
             return Vec::new();
         }
-        let besides = self.notes.iter().filter_map(|noted| match &noted.note {
-            Note::Beside(beside) => Some(read(beside)),
+        let all = self.events.iter().filter_map(|logged| match &logged.event {
+            SessionEvent::HiddenRecalls(record) => Some(to_wire(record)),
             _ => None,
         });
-        besides.collect()
+        all.collect()
     }
 }
 
-fn read(beside: &Beside) -> reply::HiddenRecalls {
-    let ours = beside.ours.iter().map(|opened| {
-        let (id, arguments) = (opened.call.clone(), opened.arguments.clone());
-        (ToolCall { id, name: RECALL_TOOL.to_owned(), arguments }, opened.result.clone())
+fn to_wire(record: &HiddenRecallRecord) -> HiddenRecalls {
+    let recalls = record.recalls.iter().map(|recall| {
+        let (id, arguments) = (recall.call.clone(), recall.arguments.clone());
+        (ToolCall { id, name: RECALL_TOOL.to_owned(), arguments }, recall.result.clone())
     });
-    reply::HiddenRecalls { client_calls: beside.theirs.clone(), recalls: ours.collect() }
+    HiddenRecalls { client_calls: record.client_calls.clone(), recalls: recalls.collect() }
 }

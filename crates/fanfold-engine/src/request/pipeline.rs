@@ -1,16 +1,16 @@
-//! One request from start to end: the originals are kept, the folds are kept, then the view leaves.
+//! The stages of one request. Messages and folds are stored before the view that replaces them is sent.
 //!
 //! ```text
-//! bytes --decode--> messages --commit--> store      the originals are safe before anything stands for them
+//! bytes --decode--> messages --commit--> store      originals are durable before anything replaces them
 //!                      |
-//!             go on, or replay what happened        the same bytes either way
+//!            advance the cached state               or replay the log: the bytes are the same
 //!                      |
-//!                    view --commit--> store         new folds, and the request itself, before it leaves
+//!                    view --commit--> store         new folds and the request, before it is sent
 //! ```
 //!
-//! A body that begins with what the session has adds the rest. One that differs moves the session back to where they
-//! part and goes on from there: what was left behind stays in the store, the move is noted, and a redo finds it.
-//! If anything of ours fails, the body leaves as it came and says why.
+//! If a body begins with the messages of the session, the others are appended. If it differs, the session moves back
+//! to the last common message first; the dropped messages stay in the store, and a redo finds them by the recorded
+//! move. If fanfold fails, the body is sent unchanged, with the error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -19,54 +19,54 @@ use fanfold_core::{Handle, Notice, Overflow, Tokens, View, ViewError, ViewFault}
 use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::{DecodeError, Format, Incoming};
 
-use crate::engine::{Engine, store_hint, store_words};
-use crate::follow::pipeline::{Followed, Sizes};
-use crate::follow::recall_offer::Offer;
+use crate::engine::{Engine, store_hint, store_message};
+use crate::follow::folded_conversation::{FoldedConversation, Sizes};
+use crate::follow::recall_offer::RecallOffer;
 use crate::follow::terms::Terms;
-use crate::log::fold_record::record;
-use crate::log::message_styles::Dresses;
-use crate::log::notes::{Note, Sent};
-use crate::log::session_log::Past;
-use crate::request::append::{Appended, WriteTiming, retry_moved};
+use crate::log::events::{SentRequest, SessionEvent};
+use crate::log::fold_record::fold_events;
+use crate::log::message_styles::MessageStyles;
+use crate::log::session_log::SessionLog;
+use crate::request::append::{AppendOutcome, WriteTiming, retry_moved};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
-use crate::request::fold_lock::{FoldLock, Got};
-use crate::request::memory_block::{Recollection, add_memory, within};
+use crate::request::fold_lock::{FoldLock, FoldLockOutcome};
+use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
 use crate::sessions::state::{CachedSession, DecodedBody, State};
 
-/// What a client wants to send.
-pub struct Ask<'a> {
-    /// The session; it is made if it is not there.
+/// A body to fold, with its session and settings.
+pub struct RequestInput<'a> {
+    /// The session. It is created if it does not exist.
     pub session: &'a SessionId,
-    /// The body as it came.
+    /// The body of the client.
     pub body: &'a str,
-    /// What it is folded by.
+    /// The terms to fold it by.
     pub terms: &'a Terms,
-    /// Who asks: `cli`, `proxy`, `subagent`.
+    /// The caller: `cli`, `proxy`, `subagent`.
     pub source: &'a str,
-    /// The session of the agent that started the one who asks, if that is known. Only a new session takes it.
+    /// The session of the parent agent, if it is known. Recorded with a new session only.
     pub parent: Option<&'a SessionId>,
-    /// Messages that must not be folded from now on, by their numbers from 0.
+    /// Messages that must not be folded from now on, numbered from 0.
     pub pins: &'a [u32],
-    /// Whether a person wants it folded now, even if nothing demands it.
+    /// True if the user requested the fold, so that it is done even if it is not needed yet.
     pub is_by_hand: bool,
-    /// How the model may open folds. Only the first request of a session decides that.
-    pub offer: Option<&'a Offer>,
-    /// Whether what leaves is folded.
+    /// The means to recall originals. Only the first request of a session sets them.
+    pub offer: Option<&'a RecallOffer>,
+    /// Selects whether the view or the unchanged body is returned.
     pub mode: Mode,
-    /// From when on nobody waits for the answer, if there is such a moment.
-    pub until: Option<Instant>,
-    /// What is recalled from memory, at the end of what leaves folded or whole.
-    pub memory: Option<Recollection<'a>>,
-    /// The body as the client sent it, where `body` differs because hidden recalls were put back.
+    /// The caller stops waiting at this time.
+    pub deadline: Option<Instant>,
+    /// The memory to add at the end of the body.
+    pub memory: Option<MemoryRecall<'a>>,
+    /// The body as the client sent it, if `body` differs because hidden recalls were inserted.
     pub received: Option<&'a str>,
-    /// The form in which the provider accepts bodies that fanfold has changed.
+    /// The changes that the provider accepts in a body.
     pub form: BodyForm,
 }
 
-impl<'a> Ask<'a> {
-    /// What is usually asked: nothing is pinned or offered, and what leaves is folded.
-    pub fn new(session: &'a SessionId, body: &'a str, terms: &'a Terms, source: &'a str) -> Ask<'a> {
-        Ask {
+impl<'a> RequestInput<'a> {
+    /// A request to fold a body, with defaults for everything else.
+    pub fn new(session: &'a SessionId, body: &'a str, terms: &'a Terms, source: &'a str) -> RequestInput<'a> {
+        RequestInput {
             session,
             body,
             terms,
@@ -76,7 +76,7 @@ impl<'a> Ask<'a> {
             is_by_hand: false,
             offer: None,
             mode: Mode::Fold,
-            until: None,
+            deadline: None,
             memory: None,
             received: None,
             form: BodyForm::default(),
@@ -84,155 +84,155 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Whether what leaves is folded.
+/// Selects the body to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// It is, where it has to be or that pays.
+    /// The view, which is folded if that is necessary or pays.
     #[default]
     Fold,
-    /// It leaves as it came; what folding had made of it is told by its sizes.
+    /// The unchanged body. The sizes of the view are reported only.
     Observe,
 }
 
-/// What to send.
+/// The body to send, with its sizes and folds.
 #[derive(Debug)]
-pub struct Answer {
+pub struct RequestOutcome {
     /// The body to send.
     pub body: String,
-    /// How it leaves.
-    pub left: Left,
-    /// Whether all that was said is in the store.
-    pub is_kept: bool,
-    /// How many messages the session did not have before.
+    /// The result of folding.
+    pub fold: FoldOutcome,
+    /// True if all messages are in the store.
+    pub is_stored: bool,
+    /// The number of messages that the session did not have before.
     pub n_new: usize,
-    /// How many messages it left behind, because the body does not have them. A redo goes back to them.
-    pub n_left: usize,
-    /// What all that was said costs, and what the view does, where one was made; where none fits, the smallest there is.
+    /// The number of messages of the session that the body does not have. A redo brings them back.
+    pub n_dropped: usize,
+    /// The sizes of transcript and view. After an overflow, the size of the smallest possible view.
     pub sizes: Option<Sizes>,
-    /// What people should hear of, each once.
+    /// Notices for the user, each reported once.
     pub notices: Vec<Notice>,
-    /// Whether the body has the tool that was offered.
+    /// True if the body has the offered recall tool.
     pub has_tool: bool,
-    /// What the memory at its end costs, where there is some. The sizes are without it.
+    /// The size of the memory block. `sizes` does not include it.
     pub memory: Option<Tokens>,
-    /// The handles of what this request folded first.
+    /// The handles that this request was the first to record.
     pub new_handles: Vec<Handle>,
     /// Edits of the encoded body.
     pub edits: BodyEdits,
     /// The body before the rules of its provider were applied, if they changed it.
-    pub unruled: Option<String>,
-    /// Whether the body is the client's only because the provider refuses others.
+    pub before_rules: Option<String>,
+    /// True if the body of the client is sent only because the provider rejects any other.
     pub is_rejected: bool,
 }
 
-/// How a body leaves.
+/// The result of folding a body.
 #[derive(Debug)]
-pub enum Left {
-    /// As it came, with the tool that was offered: it fits, or nobody wanted it folded.
+pub enum FoldOutcome {
+    /// The body has no folds: it fits, or the mode is [`Mode::Observe`].
     Whole,
-    /// Folded: what the view costs.
+    /// The body is folded to a view of this size.
     Folded(Tokens),
-    /// As it came, because something did not work.
-    AsItCame(Trouble),
+    /// The body is unchanged because of an error.
+    Failed(RequestError),
 }
 
-/// Why a body left as it came.
+/// An error after which a body is sent unchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
-    /// It is no conversation.
-    #[error("it is not understood: {0}")]
+pub enum RequestError {
+    /// The body is not a conversation.
+    #[error("the body could not be decoded: {0}")]
     NotDecoded(#[from] DecodeError),
-    /// The store did not take it.
-    #[error("{}", store_words(.0))]
+    /// The store failed.
+    #[error("{}", store_message(.0))]
     Store(#[from] StoreError),
-    /// Somebody else is folding the session.
-    #[error("{0} is folding this session and does not come to an end")]
+    /// Another process holds the fold lock of the session.
+    #[error("{0} holds the fold lock of this session and does not release it")]
     Locked(String),
-    /// Nothing fits.
+    /// No view fits the budget.
     #[error("{0}")]
     Overflow(Box<Overflow>),
-    /// The view broke a promise.
-    #[error("the view broke a promise and was not used: {0}")]
+    /// The view violates an invariant.
+    #[error("the view violates an invariant and was not used: {0}")]
     Fault(ViewFault),
-    /// The provider holds the beginning, so there is nothing to fold.
+    /// Only the provider has the first messages, so there is nothing to fold.
     #[error("the provider holds the beginning of the conversation")]
     Continued,
-    /// It took longer than anybody waits.
-    #[error("it took too long")]
+    /// The deadline passed.
+    #[error("the deadline passed before the view was ready")]
     Late,
-    /// Something of ours panicked.
+    /// Code of fanfold panicked.
     #[error("fanfold failed: {0}")]
     Panicked(String),
 }
 
-impl Trouble {
-    /// What to do about it.
+impl RequestError {
+    /// The next step for the user.
     pub fn hint(&self) -> String {
         match self {
-            Trouble::NotDecoded(error) => error.hint().to_owned(),
-            Trouble::Store(error) => store_hint(error),
-            Trouble::Locked(_) => "it ends by itself after half a minute; then try again".to_owned(),
-            Trouble::Overflow(overflow) => overflow.remedy.clone(),
-            Trouble::Fault(_) | Trouble::Panicked(_) => {
-                "this is a bug of fanfold's; please report it".to_owned()
+            RequestError::NotDecoded(error) => error.hint().to_owned(),
+            RequestError::Store(error) => store_hint(error),
+            RequestError::Locked(_) => "try again; the lock expires after 30 seconds".to_owned(),
+            RequestError::Overflow(overflow) => overflow.remedy.clone(),
+            RequestError::Fault(_) | RequestError::Panicked(_) => {
+                "this is a bug in fanfold; please report it".to_owned()
             }
-            Trouble::Late => "give it more time, or a faster disk for the store".to_owned(),
-            Trouble::Continued => "leave `previous_response_id` out to have it folded".to_owned(),
+            RequestError::Late => "use a longer deadline, or a faster disk for the store".to_owned(),
+            RequestError::Continued => "leave `previous_response_id` out to have it folded".to_owned(),
         }
     }
 }
 
 impl Engine {
-    /// Stores what a client wants to send, folds it, and returns what to send.
-    pub fn request(&self, ask: &Ask<'_>) -> Answer {
-        self.request_with(ask, None)
+    /// Stores the messages of a body, folds it, and returns the body to send.
+    pub fn request(&self, input: &RequestInput<'_>) -> RequestOutcome {
+        self.request_with(input, None)
     }
 
-    /// The same for a body that was parsed before.
-    pub fn request_parsed(&self, ask: &Ask<'_>, parsed: Incoming) -> Answer {
-        self.request_with(ask, Some(parsed))
+    /// The same for a parsed body.
+    pub fn request_parsed(&self, input: &RequestInput<'_>, parsed: Incoming) -> RequestOutcome {
+        self.request_with(input, Some(parsed))
     }
 
-    fn request_with(&self, ask: &Ask<'_>, mut parsed: Option<Incoming>) -> Answer {
-        let reserved = ask.memory.map(|memory| within(ask.terms, memory));
-        let ask = &Ask { terms: reserved.as_ref().unwrap_or(ask.terms), ..*ask };
-        let mut progress = Progress::default();
-        let tried = catch_unwind(AssertUnwindSafe(|| {
-            retry_moved(ask.session, || self.attempt(ask, parsed.take(), &mut progress))
+    fn request_with(&self, input: &RequestInput<'_>, mut parsed: Option<Incoming>) -> RequestOutcome {
+        let reserved = input.memory.map(|memory| reserve_memory(input.terms, memory));
+        let input = &RequestInput { terms: reserved.as_ref().unwrap_or(input.terms), ..*input };
+        let mut progress = AttemptProgress::default();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            retry_moved(input.session, || self.attempt(input, parsed.take(), &mut progress))
         }));
-        let trouble = match tried {
-            Ok(Ok(answer)) => return answer,
-            Ok(Err(trouble)) => trouble,
-            Err(panic) => Trouble::Panicked(words_of(&*panic)),
+        let error = match outcome {
+            Ok(Ok(outcome)) => return outcome,
+            Ok(Err(error)) => error,
+            Err(panic) => RequestError::Panicked(panic_message(&*panic)),
         };
-        if !matches!(trouble, Trouble::NotDecoded(_) | Trouble::Continued) {
-            // The messages are stored in any case.
-            let timing = match trouble {
-                Trouble::Overflow(_) => WriteTiming::Overflow,
+        if !matches!(error, RequestError::NotDecoded(_) | RequestError::Continued) {
+            // The messages are stored even if the body could not be folded.
+            let timing = match error {
+                RequestError::Overflow(_) => WriteTiming::Overflow,
                 _ => WriteTiming::Unchanged,
             };
             let appended = catch_unwind(AssertUnwindSafe(|| {
-                retry_moved(ask.session, || self.append(ask, None, timing))
+                retry_moved(input.session, || self.append(input, None, timing))
             }));
             if let Ok(Ok(appended)) = appended {
                 progress.n_new += appended.n_new;
-                progress.n_left += appended.n_left;
-                progress.is_kept = true;
+                progress.n_dropped += appended.n_dropped;
+                progress.is_stored = true;
             }
         }
-        Answer {
-            body: ask.body.to_owned(),
-            left: Left::AsItCame(trouble),
-            is_kept: progress.is_kept,
+        RequestOutcome {
+            body: input.body.to_owned(),
+            fold: FoldOutcome::Failed(error),
+            is_stored: progress.is_stored,
             n_new: progress.n_new,
-            n_left: progress.n_left,
+            n_dropped: progress.n_dropped,
             sizes: progress.sizes,
             notices: Vec::new(),
             has_tool: false,
             memory: None,
             new_handles: Vec::new(),
             edits: BodyEdits::default(),
-            unruled: None,
+            before_rules: None,
             is_rejected: false,
         }
     }
@@ -240,27 +240,28 @@ impl Engine {
     /// One attempt. It fails with [`StoreError::Moved`] if another process writes to the session in between.
     fn attempt(
         &self,
-        ask: &Ask<'_>,
+        input: &RequestInput<'_>,
         parsed: Option<Incoming>,
-        progress: &mut Progress,
-    ) -> Result<Answer, Trouble> {
-        let appended = match self.append(ask, parsed, WriteTiming::WithRequest) {
-            Err(Trouble::Continued) => {
-                progress.is_kept = true;
-                return Err(Trouble::Continued);
+        progress: &mut AttemptProgress,
+    ) -> Result<RequestOutcome, RequestError> {
+        let appended = match self.append(input, parsed, WriteTiming::WithRequest) {
+            Err(RequestError::Continued) => {
+                progress.is_stored = true;
+                return Err(RequestError::Continued);
             }
             appended => appended?,
         };
-        let Appended { body, continued, effective, mut log, frame, unwritten, n_new, n_left } = appended;
-        progress.is_kept |= unwritten.is_none();
+        let AppendOutcome { body, continued, effective, mut log, frame, unwritten, n_new, n_dropped } =
+            appended;
+        progress.is_stored |= unwritten.is_none();
         progress.n_new += n_new;
-        progress.n_left += n_left;
+        progress.n_dropped += n_dropped;
         let mut state = match continued {
             Some(mut state) => {
                 state.advance(&*self.store, body, &log, effective)?;
                 *state
             }
-            None => self.replay(ask.terms, body, &log)?,
+            None => self.replay(input.terms, body, &log)?,
         };
         let tools = state.followed.conversation.tools().map(str::to_owned);
         state.followed.set_tools(tools.as_deref());
@@ -270,92 +271,93 @@ impl Engine {
                 let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
                 let n_folds = state.followed.session.status().n_folds;
                 progress.sizes = Some(Sizes { transcript, view, n_folds });
-                return Err(Trouble::Overflow(Box::new(overflow)));
+                return Err(RequestError::Overflow(Box::new(overflow)));
             }
-            Err(ViewError::Fault(fault)) => return Err(Trouble::Fault(fault)),
+            Err(ViewError::Fault(fault)) => return Err(RequestError::Fault(fault)),
         };
-        let left = match ask.mode {
-            Mode::Fold if !view.is_untouched() => Left::Folded(view.tokens),
-            Mode::Fold | Mode::Observe => Left::Whole,
+        let fold = match input.mode {
+            Mode::Fold if !view.is_untouched() => FoldOutcome::Folded(view.tokens),
+            Mode::Fold | Mode::Observe => FoldOutcome::Whole,
         };
-        let edited = match ask.mode {
-            Mode::Observe => EditedBody { text: ask.body.to_owned(), ..EditedBody::default() },
-            Mode::Fold => edit(ask, state.followed.encode(&view), state.followed.conversation.format()),
+        let edited = match input.mode {
+            Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
+            Mode::Fold => edit(input, state.followed.encode(&view), state.followed.conversation.format()),
         };
-        if ask.until.is_some_and(|until| Instant::now() > until) {
-            return Err(Trouble::Late);
+        if input.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(RequestError::Late);
         }
         state.frame = Some(frame);
         let (n_new, new_handles) =
-            self.note_request(ask, (&mut state, &mut log), unwritten, &view, &edited)?;
+            self.record_request(input, (&mut state, &mut log), unwritten, &view, &edited)?;
         let n_new = progress.n_new + n_new;
         let notices = state.followed.session.take_notices();
         let session = &state.followed.session;
         let (transcript, n_folds) = (session.transcript().total(), session.status().n_folds);
-        let has_added_tool = ask.mode == Mode::Fold && state.followed.conversation.has_added_tool();
-        let answer = Answer {
+        let has_added_tool = input.mode == Mode::Fold && state.followed.conversation.has_added_tool();
+        let outcome = RequestOutcome {
             body: edited.text,
-            left,
-            is_kept: true,
+            fold,
+            is_stored: true,
             n_new,
-            n_left: progress.n_left,
+            n_dropped: progress.n_dropped,
             sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
             notices,
             has_tool: has_added_tool && !edited.is_rejected && !edited.edits.rules.without_recall_tool,
             memory: edited.memory_tokens,
             new_handles,
             edits: edited.edits,
-            unruled: edited.unruled,
+            before_rules: edited.before_rules,
             is_rejected: edited.is_rejected,
         };
-        self.cache.put(ask.session.clone(), CachedSession { state, log });
-        Ok(answer)
+        self.cache.put(input.session.clone(), CachedSession { state, log });
+        Ok(outcome)
     }
 
-    /// Notes new folds and the request, before the view leaves. Gives how many messages were written with them, and the
-    /// handles that were noted first.
+    /// Records new folds and the request, before the view is sent. Returns the number of new messages that were
+    /// written, and the handles that were recorded first.
     ///
-    /// A request that folds nothing new is written with its messages, at once; folds come behind what they stand for.
-    fn note_request(
+    /// Without new folds, the request is written in one batch with its messages. Otherwise the messages are written
+    /// first, because they are the originals of the folds.
+    fn record_request(
         &self,
-        ask: &Ask<'_>,
-        (state, log): (&mut State, &mut Past),
+        input: &RequestInput<'_>,
+        (state, log): (&mut State, &mut SessionLog),
         unwritten: Option<Batch>,
         view: &View,
         body: &EditedBody,
-    ) -> Result<(usize, Vec<Handle>), Trouble> {
-        let mut sent = sent_of(state, log, &body.text);
+    ) -> Result<(usize, Vec<Handle>), RequestError> {
+        let mut sent = describe_request(state, log, &body.text);
         sent.edits.clone_from(&body.edits);
         sent.tokens = Some(view.tokens.0);
-        sent.original = match ask.mode {
+        sent.bypass_reason = match input.mode {
             Mode::Observe => Some(OBSERVED.to_owned()),
             Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
         };
         state.has_new_fold = !state.has_recorded_all(log);
         if !state.has_new_fold {
             let mut batch = unwritten.unwrap_or_else(|| self.batch());
-            batch.ops.push(Op::AddEvent(ask.session.clone(), Note::Request(sent.clone()).event()));
+            batch.ops.push(Op::AddEvent(input.session.clone(), SessionEvent::Request(sent.clone()).encode()));
             let n_new = self.store.commit(&batch)?.n_new_messages;
             state.pending = Some(sent);
             return Ok((n_new, Vec::new()));
         }
         let n_new = self.write_batch(unwritten)?;
-        let mut notes = Vec::new();
-        let got = FoldLock::take(&*self.store, &*self.clock, ask.session, || {
-            log.read_on(&*self.store, ask.session).map(|()| !state.has_recorded_all(log))
+        let mut events = Vec::new();
+        let outcome = FoldLock::acquire(&*self.store, &*self.clock, input.session, || {
+            log.read_new(&*self.store, input.session).map(|()| !state.has_recorded_all(log))
         })?;
         let mut lock = None;
-        match got {
-            Got::Ours(ours) => {
-                lock = Some(ours);
-                notes.extend(record(&state.followed, log, &sent));
+        match outcome {
+            FoldLockOutcome::Acquired(acquired) => {
+                lock = Some(acquired);
+                events.extend(fold_events(&state.followed, log, &sent));
             }
-            Got::NotNeeded => {}
-            Got::Theirs(holder) => return Err(Trouble::Locked(holder)),
+            FoldLockOutcome::NotNeeded => {}
+            FoldLockOutcome::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
         }
-        let new_handles = handles_of(&notes);
-        notes.push(Note::Request(sent.clone()));
-        let ops = notes.iter().map(|note| Op::AddEvent(ask.session.clone(), note.event())).collect();
+        let new_handles = handles_of(&events);
+        events.push(SessionEvent::Request(sent.clone()));
+        let ops = events.iter().map(|event| Op::AddEvent(input.session.clone(), event.encode())).collect();
         self.store.commit(&Batch { ops, ..self.batch() })?;
         drop(lock);
         state.pending = Some(sent);
@@ -367,41 +369,42 @@ impl Engine {
     }
 
     /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
-    fn replay(&self, terms: &Terms, body: DecodedBody, log: &Past) -> Result<State, StoreError> {
-        let n_events = log.notes.len();
-        let recorded = log.era(n_events).and_then(|event| State::recorded_budget(log, &[], event));
+    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<State, StoreError> {
+        let n_events = log.events.len();
+        let recorded = log.terms_event(n_events).and_then(|event| State::recorded_budget(log, &[], event));
         let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
         State::replay(&*self.store, body, &terms, log, n_events)
     }
 }
 
-/// Why a request left as it came that was only looked at.
+/// Recorded with a request that was sent unchanged because of [`Mode::Observe`].
 const OBSERVED: &str = "only observed";
 
-/// The handles that notes are the first to name.
-fn handles_of(notes: &[Note]) -> Vec<Handle> {
-    let folds = notes.iter().filter_map(|note| match note {
-        Note::Fold(fold) => Some(&fold.handles),
+/// The handles of the folds among some events.
+fn handles_of(events: &[SessionEvent]) -> Vec<Handle> {
+    let folds = events.iter().filter_map(|event| match event {
+        SessionEvent::Fold(fold) => Some(&fold.handles),
         _ => None,
     });
     folds.flatten().filter_map(|(digits, ..)| digits.parse().ok()).collect()
 }
 
-fn sent_of(state: &State, log: &Past, body: &str) -> Sent {
-    let Followed { session, conversation, .. } = &state.followed;
-    Sent {
+/// The record of a request, without the fields that only the caller knows.
+fn describe_request(state: &State, log: &SessionLog, body: &str) -> SentRequest {
+    let FoldedConversation { session, conversation, .. } = &state.followed;
+    SentRequest {
         tip: state.ids.last().map(ToString::to_string),
         from: 0,
-        seen: log.n_own,
+        n_seen_events: log.n_read,
         frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),
         format: conversation.format().to_string(),
         policy: session.policy_name().to_owned(),
         counter: session.counter().name().to_owned(),
         tokens: None,
-        dress: Dresses::of(conversation.styles()),
+        styles: MessageStyles::new(conversation.styles()),
         hash: blake3::hash(body.as_bytes()).to_string(),
         n_bytes: body.len() as u64,
-        original: None,
+        bypass_reason: None,
         edits: BodyEdits::default(),
     }
 }
@@ -413,27 +416,28 @@ struct EditedBody {
     edits: BodyEdits,
     memory_tokens: Option<Tokens>,
     /// The body before provider rules were applied, if they changed it.
-    unruled: Option<String>,
+    before_rules: Option<String>,
     is_rejected: bool,
 }
 
-/// Adds the memory block to an encoded body, then applies the rules of the provider if the body is no longer the client's.
-fn edit(ask: &Ask<'_>, encoded: String, format: Format) -> EditedBody {
+/// Adds the memory block to an encoded body, then applies the rules of the provider if the body differs from the
+/// client's.
+fn edit(input: &RequestInput<'_>, encoded: String, format: Format) -> EditedBody {
     let mut edited = EditedBody { text: encoded, ..EditedBody::default() };
-    if let Some(memory) = add_memory(ask, &edited.text, format) {
+    if let Some(memory) = add_memory(input, &edited.text, format) {
         edited.text = memory.body;
         edited.edits.memory = Some(memory.block);
         edited.memory_tokens = Some(memory.tokens);
     }
-    let received = ask.received.unwrap_or(ask.body);
-    match ask.form {
+    let received = input.received.unwrap_or(input.body);
+    match input.form {
         _ if edited.text == received => {}
         BodyForm::Verbatim => {
             return EditedBody { text: received.to_owned(), is_rejected: true, ..EditedBody::default() };
         }
         BodyForm::Edited(rules) => {
             if let Some((body, rules)) = rules.apply(&edited.text, format) {
-                edited.unruled = Some(std::mem::replace(&mut edited.text, body));
+                edited.before_rules = Some(std::mem::replace(&mut edited.text, body));
                 edited.edits.rules = rules;
             }
         }
@@ -441,17 +445,17 @@ fn edit(ask: &Ask<'_>, encoded: String, format: Format) -> EditedBody {
     edited
 }
 
-/// How far a request came.
+/// The effects of all attempts of a request so far.
 #[derive(Default)]
-struct Progress {
-    is_kept: bool,
+struct AttemptProgress {
+    is_stored: bool,
     n_new: usize,
-    n_left: usize,
-    /// What there is, and the smallest view, where none fits.
+    n_dropped: usize,
+    /// The sizes after an overflow.
     sizes: Option<Sizes>,
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let words = panic.downcast_ref::<String>().map(String::as_str);
-    words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why").to_owned()
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    message.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
 }

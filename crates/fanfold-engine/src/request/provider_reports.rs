@@ -1,142 +1,156 @@
-//! What the provider says of a request: that it is too long, or what it counted. Both are noted, so that a replay
-//! arrives at the same view.
+//! Reports of the provider: a refusal of a request for its length, and token counts. Both are recorded, so that a
+//! replay builds the same view.
 
-use fanfold_core::{ProviderUsage, Tokens};
+use fanfold_core::{Prices, ProviderUsage, Tokens};
 use fanfold_store::{Op, SessionId};
 
 use crate::engine::{Engine, OpError};
-use crate::follow::room::{corrected, least};
-use crate::log::notes::{Note, Noted};
-use crate::log::session_log::Past;
+use crate::follow::session_budget::{EQUAL_PERMILLE, min_permille, new_permille};
+use crate::log::events::{LoggedEvent, SessionEvent};
+use crate::log::session_log::SessionLog;
 use crate::sessions::state::{CachedSession, State};
 
-/// What the provider says of a request that it refused for its length.
+/// A provider's refusal of a request for its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refused {
-    /// What was counted here for what was sent, if anything was.
+pub struct LengthRefusal {
+    /// The local count of the request, if it was counted.
     pub counted: Option<Tokens>,
-    /// What it takes at most, if it said so.
+    /// The provider's limit, if it reported one.
     pub limit: Option<Tokens>,
-    /// What it counted, if it said so.
+    /// The provider's count, if it reported one.
     pub size: Option<Tokens>,
 }
 
-/// From this share of the room on a count tells something: in short requests what providers add weighs too much.
-const TELLING: u64 = 8;
+/// A request is long enough to compare token counts if it has at least 1 / this of the room. In shorter requests, the
+/// tokens that providers add have too much weight.
+const MIN_ROOM_DIVISOR: u64 = 8;
 
 impl Engine {
-    /// Takes note that the provider refused a request for its length. The next request of the session folds harder.
-    pub fn refused(&self, session: &SessionId, refused: &Refused) -> Result<(), OpError> {
-        let known = self.known(session)?;
-        let mut notes = Vec::new();
-        // It counted more than its limit, even where it does not say how much. Far more than was counted here it was
-        // not the messages alone: some add the answer that is asked for.
-        let is_near = |limit: &Tokens| refused.counted.is_some_and(|counted| limit.0 * 4 <= counted.0 * 5);
-        let over = refused.limit.filter(is_near).map(|limit| limit + Tokens(1));
-        let size = refused.size.or(over);
-        if let Some((counted, size)) = refused.counted.zip(size).filter(|(counted, size)| size > counted)
+    /// Records that the provider refused a request for its length. The next request of the session is folded harder.
+    pub fn record_refusal(&self, session: &SessionId, refusal: &LengthRefusal) -> Result<(), OpError> {
+        let calibration = self.calibration(session)?;
+        let mut events = Vec::new();
+        // A provider that reports only its limit counted more than the limit. If the limit is far above the local
+        // count, the provider also counted something else, such as the requested output.
+        let is_near = |limit: &Tokens| refusal.counted.is_some_and(|counted| limit.0 * 4 <= counted.0 * 5);
+        let above_limit = refusal.limit.filter(is_near).map(|limit| limit + Tokens(1));
+        let size = refusal.size.or(above_limit);
+        let current = calibration.permille;
+        if let Some((counted, size)) = refusal.counted.zip(size).filter(|(counted, size)| size > counted)
             && let Some(permille) =
-                corrected(known.permille, known.least, counted, size).filter(|new| *new > known.permille)
+                new_permille(current, calibration.min_permille, counted, size).filter(|new| *new > current)
         {
-            notes.push(Note::Corrected { permille, at_once: true });
+            events.push(SessionEvent::TokenRatio { permille, at_once: true });
         }
-        notes.push(Note::Refused { limit: refused.limit.map(|limit| limit.0) });
-        self.write(notes.iter().map(|note| Op::AddEvent(session.clone(), note.event())).collect())
+        events.push(SessionEvent::Refused { limit: refusal.limit.map(|limit| limit.0) });
+        self.write(events.iter().map(|event| Op::AddEvent(session.clone(), event.encode())).collect())
     }
 
-    /// Takes note that what was thought to be refused for its length was refused for something else: the room is again what
-    /// it was told to be. What was folded stays folded.
-    pub fn not_refused(&self, session: &SessionId) -> Result<(), OpError> {
-        let past = Past::read(&*self.store, session)?;
-        let n_notes = past.notes.len();
-        let told = past.era(n_notes).and_then(|era| {
-            let since: Vec<(u32, usize)> = (era..n_notes).map(|note| (0, note)).collect();
-            State::recorded_budget(&past, &since, era)
+    /// Restores the configured budget, after a refusal turned out not to be about the length. Folds are kept.
+    pub fn retract_refusal(&self, session: &SessionId) -> Result<(), OpError> {
+        let log = SessionLog::read(&*self.store, session)?;
+        let n_events = log.events.len();
+        let configured = log.terms_event(n_events).and_then(|terms| {
+            let since: Vec<(u32, usize)> = (terms..n_events).map(|event| (0, event)).collect();
+            State::recorded_budget(&log, &since, terms)
         });
-        let Some(told) = told else { return Ok(()) };
-        let note = Note::Budget { window: told.window().0, reserve: told.reserve().0 };
-        self.write(vec![Op::AddEvent(session.clone(), note.event())])
+        let Some(budget) = configured else { return Ok(()) };
+        let event = SessionEvent::Budget { window: budget.window().0, reserve: budget.reserve().0 };
+        self.write(vec![Op::AddEvent(session.clone(), event.encode())])
     }
 
-    /// Takes note of what the provider counted for a request of which `counted` was counted here. Nothing is written
-    /// unless that changes something.
-    pub fn used(&self, session: &SessionId, counted: Tokens, usage: &ProviderUsage) -> Result<(), OpError> {
-        let known = self.known(session)?;
-        let mut notes = Vec::new();
-        let is_telling = usage.input > Tokens::ZERO && counted.0.saturating_mul(TELLING) >= known.room.0;
-        if is_telling && let Some(permille) = corrected(known.permille, known.least, counted, usage.input) {
-            notes.push(Note::Corrected { permille, at_once: false });
+    /// Compares the provider's token counts of a request with the local count, `counted`. An event is recorded only
+    /// if the token ratio or the state of the provider's cache changes.
+    pub fn record_usage(
+        &self,
+        session: &SessionId,
+        counted: Tokens,
+        usage: &ProviderUsage,
+    ) -> Result<(), OpError> {
+        let calibration = self.calibration(session)?;
+        let mut events = Vec::new();
+        let is_long = counted.0.saturating_mul(MIN_ROOM_DIVISOR) >= calibration.room.0;
+        if usage.input > Tokens::ZERO
+            && is_long
+            && let Some(permille) =
+                new_permille(calibration.permille, calibration.min_permille, counted, usage.input)
+        {
+            events.push(SessionEvent::TokenRatio { permille, at_once: false });
         }
         let is_cold = usage.input > Tokens::ZERO && usage.cached + usage.written == Tokens::ZERO;
-        if is_cold && known.should_be_warm {
-            notes.push(Note::Cooled { later: true });
+        if is_cold && calibration.should_be_warm {
+            events.push(SessionEvent::CacheExpired { later: true });
         }
-        if notes.is_empty() {
+        if events.is_empty() {
             return Ok(());
         }
-        self.write(notes.iter().map(|note| Op::AddEvent(session.clone(), note.event())).collect())
+        self.write(events.iter().map(|event| Op::AddEvent(session.clone(), event.encode())).collect())
     }
 
-    fn known(&self, session: &SessionId) -> Result<Known, OpError> {
-        if let Some(known) = self.cache.peek(session, Known::of) {
-            return Ok(known);
+    fn calibration(&self, session: &SessionId) -> Result<Calibration, OpError> {
+        if let Some(calibration) = self.cache.peek(session, Calibration::new) {
+            return Ok(calibration);
         }
-        let past = Past::read(&*self.store, session)?;
-        Ok(Known { permille: past.permille(), least: least(true), room: Tokens::ZERO, should_be_warm: false })
+        let log = SessionLog::read(&*self.store, session)?;
+        Ok(Calibration {
+            permille: log.permille(),
+            min_permille: min_permille(true),
+            room: Tokens::ZERO,
+            should_be_warm: false,
+        })
     }
 }
 
-/// What is known of a session when its provider speaks.
-struct Known {
+/// The local figures that a provider's report is compared with.
+struct Calibration {
     permille: u32,
-    /// The least that is believed.
-    least: u32,
+    min_permille: u32,
     room: Tokens,
-    /// Whether the provider should have the beginning of the last request in its cache.
+    /// True if the provider should have the beginning of the last request in its cache.
     should_be_warm: bool,
 }
 
-impl Known {
-    fn of(cached: &CachedSession) -> Known {
+impl Calibration {
+    fn new(cached: &CachedSession) -> Calibration {
         let CachedSession { state, log } = cached;
         let session = &state.followed.session;
-        let is_long = |prices: &fanfold_core::Prices| session.transcript().total() >= prices.minimum;
+        let is_long = |prices: &Prices| session.transcript().total() >= prices.minimum;
         let has_grown = !state.has_new_fold && log.ends_with_request();
         let should_be_warm = session.prices().is_some_and(is_long) && has_grown;
-        Known {
-            permille: state.followed.room.permille(),
-            least: least(session.counter().is_exact()),
+        Calibration {
+            permille: state.followed.session_budget.permille(),
+            min_permille: min_permille(session.counter().is_exact()),
             room: session.budget().room(),
             should_be_warm: should_be_warm && state.pending.is_some(),
         }
     }
 }
 
-impl Past {
-    /// How many tokens the provider counts for a thousand of ours.
+impl SessionLog {
+    /// The provider's tokens per 1000 local tokens.
     fn permille(&self) -> u32 {
-        let era = self.era(self.notes.len()).unwrap_or(0);
-        let found = self.in_force().filter_map(|(i, noted)| match noted.note {
-            Note::Corrected { permille, .. } if i >= era => Some(permille),
+        let terms = self.terms_event(self.events.len()).unwrap_or(0);
+        let ratios = self.events_in_force().filter_map(|(i, logged)| match logged.event {
+            SessionEvent::TokenRatio { permille, .. } if i >= terms => Some(permille),
             _ => None,
         });
-        found.last().unwrap_or(1000)
+        ratios.last().unwrap_or(EQUAL_PERMILLE)
     }
 
-    /// Whether the newest that happened is an earlier request: then the one that left since begins with what it sent.
+    /// Returns true if the newest event that affects the view is a request. The request after it then begins with the
+    /// same bytes.
     fn ends_with_request(&self) -> bool {
-        let mut last = self.notes.iter().rev();
-        let is_news = |noted: &&Noted| {
-            let note = &noted.note;
+        let affects_view = |logged: &&LoggedEvent| {
             !matches!(
-                note,
-                Note::Corrected { .. }
-                    | Note::Beside(_)
-                    | Note::Summarised(_)
-                    | Note::Rested { .. }
-                    | Note::Tried { .. }
+                logged.event,
+                SessionEvent::TokenRatio { .. }
+                    | SessionEvent::HiddenRecalls(_)
+                    | SessionEvent::Summarised(_)
+                    | SessionEvent::ModelPaused { .. }
+                    | SessionEvent::SummaryAttempted { .. }
             )
         };
-        last.find(is_news).is_some_and(|noted| matches!(noted.note, Note::Request(_)))
+        let newest = self.events.iter().rev().find(affects_view);
+        newest.is_some_and(|logged| matches!(logged.event, SessionEvent::Request(_)))
     }
 }

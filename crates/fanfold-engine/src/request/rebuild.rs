@@ -1,170 +1,187 @@
-//! A request made again, byte for byte, from what was noted of it.
+//! Sent requests and current views, rebuilt from the store byte for byte.
 
 use fanfold_core::{Budget, Tokens};
 use fanfold_store::{BlobId, NodeId, SessionId, StoreError};
 
 use crate::engine::{Engine, OpError};
-use crate::follow::pipeline::Followed;
+use crate::follow::folded_conversation::FoldedConversation;
 use crate::follow::terms::Terms;
-use crate::log::body_frame::Skeleton;
-use crate::log::message_styles::Dresses;
-use crate::log::notes::{Note, Noted, Sent};
-use crate::log::session_log::Past;
+use crate::log::body_frame::BodyFrame;
+use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
+use crate::log::message_styles::MessageStyles;
+use crate::log::session_log::SessionLog;
 use crate::recall::handles::{Body, body_of};
 use crate::sessions::state::{DecodedBody, State, decode_as, read_frame};
 
-/// Makes terms again of their description and a budget.
-pub type TermsOf<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;
+/// Restores terms from their stored description and a budget.
+pub type RestoreTerms<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;
 
-/// A request made again.
-pub struct Rebuilt {
+/// A rebuilt request.
+pub struct RebuiltRequest {
     /// Its bytes.
     pub body: String,
-    /// What was noted of it.
-    pub sent: Sent,
-    /// Whether the bytes have the hash that was noted.
+    /// Its record.
+    pub sent: SentRequest,
+    /// True if the bytes have the recorded hash.
     pub is_same: bool,
-    /// The conversation as it stood then; none where it left as it came.
-    pub followed: Option<Followed>,
+    /// The conversation at that time; `None` if no view was sent.
+    pub conversation: Option<FoldedConversation>,
 }
 
 impl Engine {
     /// The requests of a session, oldest first.
-    pub fn requests(&self, session: &SessionId) -> Result<Vec<Noted>, StoreError> {
-        let past = Past::read(&*self.store, session)?;
-        let own = past.notes.into_iter().skip(past.own_from);
-        Ok(own.filter(|noted| matches!(noted.note, Note::Request(_))).collect())
+    pub fn requests(&self, session: &SessionId) -> Result<Vec<LoggedEvent>, StoreError> {
+        let log = SessionLog::read(&*self.store, session)?;
+        let own = log.events.into_iter().skip(log.n_inherited);
+        Ok(own.filter(|logged| matches!(logged.event, SessionEvent::Request(_))).collect())
     }
 
-    /// Makes a request of a session again, by its number from 1.
+    /// Rebuilds a request of a session. Requests are numbered from 1.
     pub fn rebuild(
         &self,
         session: &SessionId,
         number: usize,
-        terms_of: &TermsOf<'_>,
-    ) -> Result<Rebuilt, OpError> {
+        restore_terms: &RestoreTerms<'_>,
+    ) -> Result<RebuiltRequest, OpError> {
         let requests = self.requests(session)?;
-        let noted = number.checked_sub(1).and_then(|i| requests.into_iter().nth(i));
-        let Some(Noted { tip, note: Note::Request(sent), .. }) = noted else {
-            let n = self.requests(session)?.len();
-            return Err(OpError::wrong(
+        let n_requests = requests.len();
+        let logged = number.checked_sub(1).and_then(|i| requests.into_iter().nth(i));
+        let Some(LoggedEvent { tip, event: SessionEvent::Request(sent), .. }) = logged else {
+            return Err(OpError::invalid(
                 format!("session {session} has no request {number}"),
-                format!("its requests are counted from 1 to {n}"),
+                format!("its requests are counted from 1 to {n_requests}"),
             ));
         };
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, tip, sent.from, &frame, &sent.dress)?;
-        let (body, followed) = match &sent.original {
+        let body = body_of(&*self.store, tip, sent.from, &frame, &sent.styles)?;
+        let (body, conversation) = match &sent.bypass_reason {
             Some(_) => (body.text, None),
-            None => self.again(session, &sent, &frame, body, terms_of)?,
+            None => self.rebuild_view(session, &sent, &frame, body, restore_terms)?,
         };
         let is_same = blake3::hash(body.as_bytes()).to_string() == sent.hash;
-        Ok(Rebuilt { body, sent, is_same, followed })
+        Ok(RebuiltRequest { body, sent, is_same, conversation })
     }
 
-    /// Whether a session has a view of its own: something whole was sent, and its terms still hold.
+    /// Returns true if a session has a view: a request with all messages was sent, and its terms are in force.
     pub fn has_view(&self, session: &SessionId) -> Result<bool, StoreError> {
-        let past = Past::read(&*self.store, session)?;
-        let is_whole = |noted: &Noted| matches!(&noted.note, Note::Request(sent) if sent.from == 0);
-        Ok(past.era(past.notes.len()).is_some() && past.notes.iter().any(is_whole))
+        let log = SessionLog::read(&*self.store, session)?;
+        Ok(log.terms_event(log.events.len()).is_some() && log.last_whole_request().is_some())
     }
 
     /// The newest view of a session, from the store alone.
-    pub fn reopen(&self, session: &SessionId, terms_of: &TermsOf<'_>) -> Result<Followed, OpError> {
-        let past = Past::read(&*self.store, session)?;
-        let is_whole = |noted: &&Noted| matches!(&noted.note, Note::Request(sent) if sent.from == 0);
-        let last = past.notes.iter().rev().find(is_whole).map(|noted| noted.note.clone());
-        let has_terms = past.era(past.notes.len()).is_some();
-        let Some(Note::Request(sent)) = last.filter(|_| has_terms) else {
-            return Err(OpError::wrong(
-                format!("nothing of session {session} was sent by terms that hold"),
+    pub fn reopen(
+        &self,
+        session: &SessionId,
+        restore_terms: &RestoreTerms<'_>,
+    ) -> Result<FoldedConversation, OpError> {
+        let log = SessionLog::read(&*self.store, session)?;
+        let has_terms = log.terms_event(log.events.len()).is_some();
+        let Some(sent) = log.last_whole_request().filter(|_| has_terms).cloned() else {
+            return Err(OpError::invalid(
+                format!("session {session} has no view: it was never folded, or its folds were undone"),
                 format!("fold it first: fanfold fold --session {session}"),
             ));
         };
         let row = self.row(session)?;
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, row.tip, 0, &frame, &sent.dress_at(row.tip))?;
-        let until = past.notes.len();
-        Ok(self.follow_again(past, until, &sent, &frame, body, terms_of)?.followed)
+        let body = body_of(&*self.store, row.tip, 0, &frame, &sent.styles_at(row.tip))?;
+        let n_events = log.events.len();
+        Ok(self.replay_log(&log, n_events, &sent, &frame, body, restore_terms)?.followed)
     }
 
-    /// The body that a session stands for, as its client would send it now; a bare list where none ever came.
+    /// The body of a session as its client would send it now. It is a bare list of messages if no client ever sent
+    /// one.
     pub fn body(&self, session: &SessionId) -> Result<String, OpError> {
-        let past = Past::read(&*self.store, session)?;
+        let log = SessionLog::read(&*self.store, session)?;
         let tip = self.row(session)?.tip;
-        let found = past.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Request(sent) if sent.from == 0 => Some((Some(sent.frame.clone()), sent.dress_at(tip))),
-            Note::Came { frame, dress, .. } if noted.tip == tip => Some((Some(frame.clone()), dress.clone())),
-            Note::Began(began) => Some((Some(began.frame.clone()), Dresses::default())),
-            Note::Imported { frame, dress, .. } => Some((frame.clone(), dress.clone())),
+        let found = log.events.iter().rev().find_map(|logged| match &logged.event {
+            SessionEvent::Request(sent) if sent.from == 0 => {
+                Some((Some(sent.frame.clone()), sent.styles_at(tip)))
+            }
+            SessionEvent::SentUnchanged { frame, styles, .. } if logged.tip == tip => {
+                Some((Some(frame.clone()), styles.clone()))
+            }
+            SessionEvent::NewTerms(terms) => Some((Some(terms.frame.clone()), MessageStyles::default())),
+            SessionEvent::Imported { frame, styles, .. } => Some((frame.clone(), styles.clone())),
             _ => None,
         });
-        let (frame, dress) = found.unwrap_or_default();
+        let (frame, styles) = found.unwrap_or_default();
         let frame = match frame {
             Some(frame) => read_frame(&*self.store, &frame)?,
-            None => Skeleton::of_list(),
+            None => BodyFrame::message_list(),
         };
-        Ok(body_of(&*self.store, tip, 0, &frame, &dress)?.text)
+        Ok(body_of(&*self.store, tip, 0, &frame, &styles)?.text)
     }
 
-    fn again(
+    fn rebuild_view(
         &self,
         session: &SessionId,
-        sent: &Sent,
-        frame: &Skeleton,
+        sent: &SentRequest,
+        frame: &BodyFrame,
         body: Body,
-        terms_of: &TermsOf<'_>,
-    ) -> Result<(String, Option<Followed>), OpError> {
-        let past = Past::read(&*self.store, session)?;
-        let until = past.n_before(sent.seen);
-        let mut state = self.follow_again(past, until, sent, frame, body, terms_of)?;
-        let tools = state.followed.conversation.tools().map(str::to_owned);
-        state.followed.set_tools(tools.as_deref());
-        let view = state.followed.view().map_err(|refusal| {
-            OpError::wrong(
-                format!("this fanfold makes no view of it: {refusal}"),
-                "its settings or its fanfold were others then",
+        restore_terms: &RestoreTerms<'_>,
+    ) -> Result<(String, Option<FoldedConversation>), OpError> {
+        let log = SessionLog::read(&*self.store, session)?;
+        let n_events = log.n_events_before(sent.n_seen_events);
+        let mut folded = self.replay_log(&log, n_events, sent, frame, body, restore_terms)?.followed;
+        let tools = folded.conversation.tools().map(str::to_owned);
+        folded.set_tools(tools.as_deref());
+        let view = folded.view().map_err(|refusal| {
+            OpError::invalid(
+                format!("the view of the request could not be rebuilt: {refusal}"),
+                "it was sent by another version of fanfold or with other settings",
             )
         })?;
-        let encoded = state.followed.encode(&view);
-        let body = sent.edits.apply(encoded, state.followed.conversation.format());
-        Ok((body, Some(state.followed)))
+        let encoded = folded.encode(&view);
+        let body = sent.edits.apply(encoded, folded.conversation.format());
+        Ok((body, Some(folded)))
     }
 
-    fn follow_again(
+    /// Replays a conversation with the first `n_events` events of the log.
+    fn replay_log(
         &self,
-        past: Past,
-        until: usize,
-        sent: &Sent,
-        frame: &Skeleton,
+        log: &SessionLog,
+        n_events: usize,
+        sent: &SentRequest,
+        frame: &BodyFrame,
         body: Body,
-        terms_of: &TermsOf<'_>,
+        restore_terms: &RestoreTerms<'_>,
     ) -> Result<State, OpError> {
-        let broken = |what: String| OpError::Store(StoreError::Broken(what));
-        let era = past.era(until).map(|era| past.notes[era].note.clone());
-        let Some(Note::Began(began)) = era else {
-            return Err(broken("the terms of a request are not noted".to_owned()));
+        let broken = |why: String| OpError::Store(StoreError::Broken(why));
+        let terms_event = log.terms_event(n_events).map(|event| &log.events[event].event);
+        let Some(SessionEvent::NewTerms(recorded)) = terms_event else {
+            return Err(broken("a request without recorded terms".to_owned()));
         };
-        let id: BlobId = began.terms.parse().map_err(|error| broken(format!("{error}")))?;
-        let described = self.store.blob(id)?.unwrap_or_default();
-        let budget = Budget::with_reserve(Tokens(began.window), Tokens(began.reserve));
-        let terms = terms_of(&String::from_utf8_lossy(&described), budget).map_err(|why| {
-            OpError::wrong(
-                format!("the settings of the request can't be made again: {why}"),
-                "a file that they name may be gone",
+        let id: BlobId = recorded.terms.parse().map_err(|error| broken(format!("{error}")))?;
+        let description = self.store.blob(id)?.unwrap_or_default();
+        let budget = Budget::with_reserve(Tokens(recorded.window), Tokens(recorded.reserve));
+        let terms = restore_terms(&String::from_utf8_lossy(&description), budget).map_err(|why| {
+            OpError::invalid(
+                format!("the settings of the request could not be restored: {why}"),
+                "check that the files that the settings name still exist",
             )
         })?;
         let (conversation, changes) =
             decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
         let body = DecodedBody::new(conversation, changes, body.ids);
-        Ok(State::replay(&*self.store, body, &terms, &past, until)?)
+        Ok(State::replay(&*self.store, body, &terms, log, n_events)?)
     }
 }
 
-impl Sent {
-    /// How the messages up to a tip are dressed: as they were sent last, where these are the ones.
-    fn dress_at(&self, tip: Option<NodeId>) -> Dresses {
+impl SessionLog {
+    /// The newest request that had all messages.
+    fn last_whole_request(&self) -> Option<&SentRequest> {
+        self.events.iter().rev().find_map(|logged| match &logged.event {
+            SessionEvent::Request(sent) if sent.from == 0 => Some(sent),
+            _ => None,
+        })
+    }
+}
+
+impl SentRequest {
+    /// The styles of the messages up to a tip. Cache markers are left out unless the request had the same messages.
+    fn styles_at(&self, tip: Option<NodeId>) -> MessageStyles {
         let is_same = self.tip == tip.map(|tip| tip.to_string());
-        if is_same { self.dress.clone() } else { self.dress.clone().without_marks() }
+        if is_same { self.styles.clone() } else { self.styles.clone().without_markers() }
     }
 }

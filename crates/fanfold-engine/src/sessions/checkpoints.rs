@@ -3,8 +3,8 @@
 use fanfold_store::{Batch, NodeId, Op, Role, SessionId, SessionRow, StoreError};
 
 use crate::engine::{Engine, OpError};
-use crate::log::notes::{Moved, Note, Noted, Why};
-use crate::log::session_log::Past;
+use crate::log::events::{LoggedEvent, MoveReason, SessionEvent, TipMove};
+use crate::log::session_log::SessionLog;
 
 /// A place to come back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,17 +46,17 @@ impl Engine {
     pub fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(), OpError> {
         let name = crate::sessions::labels::clean_title(name);
         if name.is_empty() {
-            return Err(OpError::wrong("a checkpoint without a name", "give it a name of some letters"));
+            return Err(OpError::invalid("a checkpoint without a name", "give it a name of some letters"));
         }
-        self.happened(session, &Note::Checkpoint { name, auto: false, tip: None })
+        self.happened(session, &SessionEvent::Checkpoint { name, auto: false, tip: None })
     }
 
     /// The places of a session to come back to, oldest first.
     pub fn checkpoints(&self, session: &SessionId) -> Result<Vec<Place>, OpError> {
-        let past = Past::read(&*self.store, session)?;
+        let past = SessionLog::read(&*self.store, session)?;
         let mut places = Vec::new();
-        for Noted { at, tip, note, .. } in past.notes {
-            let Note::Checkpoint { name, auto, .. } = note else { continue };
+        for LoggedEvent { at, tip, event, .. } in past.events {
+            let SessionEvent::Checkpoint { name, auto, .. } = event else { continue };
             let n_messages = match tip {
                 Some(tip) => match self.store.node(tip)? {
                     Some(node) => node.depth + 1,
@@ -79,16 +79,17 @@ impl Engine {
                 [] => format!("make one first: fanfold sessions checkpoint {session} NAME"),
                 names => format!("there are {}", names.join(", ")),
             };
-            return Err(OpError::wrong(format!("session {session} has no checkpoint {name:?}"), hint));
+            return Err(OpError::invalid(format!("session {session} has no checkpoint {name:?}"), hint));
         };
         let row = self.row(session)?;
-        let past = Past::read(&*self.store, session)?;
-        let (mark, undone) = (Some(name.to_owned()), past.undone(past.notes.len()));
-        let mut since = past.since(name, past.notes.len());
+        let past = SessionLog::read(&*self.store, session)?;
+        let (checkpoint, undone) = (Some(name.to_owned()), past.undone_events(past.events.len()));
+        let mut since = past.undone_by_restore(name, past.events.len());
         since.retain(|i| !undone.contains(i));
-        let is_fold = |i: &&usize| matches!(past.notes[**i].note, Note::Fold(_));
+        let is_fold = |i: &&usize| matches!(past.events[**i].event, SessionEvent::Fold(_));
         let n_undone = since.iter().filter(is_fold).count();
-        let moved = Moved { why: Why::Restored, from: text(row.tip), to: text(place.tip), mark };
+        let moved =
+            TipMove { reason: MoveReason::Restored, from: text(row.tip), to: text(place.tip), checkpoint };
         if !since.is_empty() || row.tip != place.tip {
             self.go(&row, place.tip, moved)?;
         }
@@ -101,7 +102,7 @@ impl Engine {
         let n_after = match back {
             Back::To(n) if n <= row.n_messages => n,
             Back::To(n) => {
-                return Err(OpError::wrong(
+                return Err(OpError::invalid(
                     format!("session {session} has {} messages, not {n}", row.n_messages),
                     "give fewer",
                 ));
@@ -110,7 +111,8 @@ impl Engine {
         };
         let tip = self.node_at(&row, n_after)?;
         if row.tip != tip {
-            let moved = Moved { why: Why::Rewound, from: text(row.tip), to: text(tip), mark: None };
+            let moved =
+                TipMove { reason: MoveReason::Rewound, from: text(row.tip), to: text(tip), checkpoint: None };
             self.go(&row, tip, moved)?;
         }
         Ok(Step { n_before: row.n_messages, n_after, n_undone: 0 })
@@ -118,17 +120,17 @@ impl Engine {
 
     /// Takes the last move back, whoever made it.
     pub fn redo(&self, session: &SessionId) -> Result<Step, OpError> {
-        let past = Past::read(&*self.store, session)?;
-        let mut moves: Vec<Moved> = Vec::new();
-        for noted in past.notes {
-            match noted.note {
-                Note::Moved(Moved { why: Why::Redone, .. }) => drop(moves.pop()),
-                Note::Moved(moved) => moves.push(moved),
+        let past = SessionLog::read(&*self.store, session)?;
+        let mut moves: Vec<TipMove> = Vec::new();
+        for noted in past.events {
+            match noted.event {
+                SessionEvent::Moved(TipMove { reason: MoveReason::Redone, .. }) => drop(moves.pop()),
+                SessionEvent::Moved(moved) => moves.push(moved),
                 _ => {}
             }
         }
         let Some(last) = moves.pop() else {
-            return Err(OpError::wrong(
+            return Err(OpError::invalid(
                 format!("session {session} was not moved"),
                 "there is something to redo after a rewind or a restore",
             ));
@@ -139,7 +141,8 @@ impl Engine {
             None => 0,
         };
         let row = self.row(session)?;
-        let moved = Moved { why: Why::Redone, from: text(row.tip), to: text(to), mark: None };
+        let moved =
+            TipMove { reason: MoveReason::Redone, from: text(row.tip), to: text(to), checkpoint: None };
         self.go(&row, to, moved)?;
         Ok(Step { n_before: row.n_messages, n_after, n_undone: 0 })
     }
@@ -149,7 +152,7 @@ impl Engine {
         let (Some(tip), Some(depth)) = (row.tip, n_messages.checked_sub(1)) else { return Ok(None) };
         let nodes = self.store.chain(tip, depth..n_messages)?;
         let missing = || {
-            OpError::wrong(
+            OpError::invalid(
                 format!("session {} has no message {depth}", row.id),
                 format!("its messages are counted from 0 to {}", row.n_messages.max(1) - 1),
             )
@@ -175,16 +178,18 @@ impl Engine {
             }
             end = start;
         }
-        Err(OpError::wrong(
+        Err(OpError::invalid(
             format!("session {} has {} messages of the user's, not {n}", row.id, n - left),
             "go back fewer turns",
         ))
     }
 
-    fn go(&self, row: &SessionRow, to: Option<NodeId>, moved: Moved) -> Result<(), OpError> {
+    fn go(&self, row: &SessionRow, to: Option<NodeId>, moved: TipMove) -> Result<(), OpError> {
         // Noted before the move, so that what is left behind is what the note comes after, and is kept for it.
-        let ops =
-            vec![Op::AddEvent(row.id.clone(), Note::Moved(moved).event()), Op::MoveTip(row.id.clone(), to)];
+        let ops = vec![
+            Op::AddEvent(row.id.clone(), SessionEvent::Moved(moved).encode()),
+            Op::MoveTip(row.id.clone(), to),
+        ];
         let expect = vec![(row.id.clone(), row.tip)];
         self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops })?;
         Ok(())

@@ -3,7 +3,7 @@
 use fanfold_store::{Batch, Op, SessionChange, SessionId};
 
 use crate::engine::{Engine, OpError};
-use crate::log::notes::Note;
+use crate::log::events::SessionEvent;
 
 /// The most letters of a title.
 const LONGEST_TITLE: usize = 100;
@@ -46,17 +46,20 @@ impl Engine {
     pub fn pin(&self, session: &SessionId, message: u32, is_pinned: bool) -> Result<(), OpError> {
         let n_messages = self.row(session)?.n_messages;
         if message >= n_messages {
-            return Err(OpError::wrong(
+            return Err(OpError::invalid(
                 format!("session {session} has no message {message}"),
                 format!("its messages are counted from 0 to {}", n_messages.max(1) - 1),
             ));
         }
-        self.happened(session, &if is_pinned { Note::Pinned { message } } else { Note::Unpinned { message } })
+        self.happened(
+            session,
+            &if is_pinned { SessionEvent::Pinned { message } } else { SessionEvent::Unpinned { message } },
+        )
     }
 
     /// Notes something that the next view takes into account.
-    pub fn happened(&self, session: &SessionId, note: &Note) -> Result<(), OpError> {
-        self.write(vec![Op::AddEvent(session.clone(), note.event())])
+    pub fn happened(&self, session: &SessionId, note: &SessionEvent) -> Result<(), OpError> {
+        self.write(vec![Op::AddEvent(session.clone(), note.encode())])
     }
 
     /// Writes a batch at this moment.

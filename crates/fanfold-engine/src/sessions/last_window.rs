@@ -5,8 +5,8 @@ use fanfold_store::{BlobId, SessionId, StoreError};
 
 use crate::engine::Engine;
 use crate::follow::terms::Terms;
-use crate::log::notes::Note;
-use crate::log::session_log::Past;
+use crate::log::events::SessionEvent;
+use crate::log::session_log::SessionLog;
 
 /// What a session was told last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +23,15 @@ impl Engine {
         if self.store.session(session)?.is_none() {
             return Ok(None);
         }
-        let past = Past::read(&*self.store, session)?;
+        let past = SessionLog::read(&*self.store, session)?;
         let (mut sizes, mut terms) = (None, None);
-        for (_, noted) in past.in_force() {
-            match &noted.note {
-                Note::Began(began) => {
+        for (_, noted) in past.events_in_force() {
+            match &noted.event {
+                SessionEvent::NewTerms(began) => {
                     (sizes, terms) =
                         (Some((began.window, began.reserve)), began.terms.parse::<BlobId>().ok());
                 }
-                Note::Budget { window, reserve } => sizes = Some((*window, *reserve)),
+                SessionEvent::Budget { window, reserve } => sizes = Some((*window, *reserve)),
                 _ => {}
             }
         }
@@ -47,13 +47,13 @@ impl Engine {
     ///
     /// A host that has learnt a better window meanwhile keeps to this one: it would change the session in its middle.
     pub fn told_window(&self, session: &SessionId, terms: &Terms) -> Result<Option<Tokens>, StoreError> {
-        let past = Past::read(&*self.store, session)?;
+        let past = SessionLog::read(&*self.store, session)?;
         let own = BlobId::new(terms.described.as_bytes()).to_string();
         let mut told = None;
-        for (_, noted) in past.in_force() {
-            match &noted.note {
-                Note::Began(began) => told = (began.terms == own).then_some(began.window),
-                Note::Budget { window, .. } => told = told.map(|_| *window),
+        for (_, noted) in past.events_in_force() {
+            match &noted.event {
+                SessionEvent::NewTerms(began) => told = (began.terms == own).then_some(began.window),
+                SessionEvent::Budget { window, .. } => told = told.map(|_| *window),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@ use fanfold_store::{
 };
 
 use crate::engine::{Engine, OpError};
-use crate::log::notes::Note;
+use crate::log::events::SessionEvent;
 use crate::sessions::labels::clean_title;
 
 /// A new session that comes from another.
@@ -86,7 +86,10 @@ impl Engine {
                 tip,
             }),
             // What happened before goes with it, so that its view begins with the one that the provider has seen.
-            Op::AddEvent(id.clone(), Note::Forked { from: row.id.0.clone(), n_events: row.n_events }.event()),
+            Op::AddEvent(
+                id.clone(),
+                SessionEvent::Forked { from: row.id.0.clone(), n_events: row.n_events }.encode(),
+            ),
         ];
         let mut set = |session: &SessionId, change| ops.push(Op::Update(session.clone(), change));
         if let Some(model) = &row.model {
@@ -182,7 +185,7 @@ impl Engine {
         match beginning_with(rows, name).as_slice() {
             [one] => Ok(one.clone()),
             [] => Err(StoreError::NoSession(SessionId(name.to_owned())).into()),
-            many => Err(OpError::wrong(
+            many => Err(OpError::invalid(
                 format!("{} sessions begin with {name:?}: {}", many.len(), names_of(many)),
                 "give more of the id",
             )),
@@ -202,7 +205,7 @@ impl Engine {
         }
         match beginning_with(rows, name).as_slice() {
             [] => Ok(None),
-            alike => Err(OpError::wrong(
+            alike => Err(OpError::invalid(
                 format!("no session is called {name:?}, but this is how {} begins", names_of(alike)),
                 "give the whole id to go on with it, or another name to begin a new one",
             )),
@@ -232,7 +235,7 @@ fn beginning_with(mut rows: Vec<SessionRow>, name: &str) -> Vec<SessionRow> {
 /// Nothing can be done to a session that has ended which ends it.
 fn must_go_on(row: &SessionRow, what: &str) -> Result<(), OpError> {
     let Some((_, reason)) = &row.ended else { return Ok(()) };
-    Err(OpError::wrong(
+    Err(OpError::invalid(
         format!("session {} has ended ({}), so it can't be {what}", row.id, reason.name()),
         format!("`fanfold sessions resume {}` names the one that goes on", row.id),
     ))

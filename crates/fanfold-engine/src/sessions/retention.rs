@@ -3,8 +3,8 @@
 use fanfold_store::{Batch, Millis, Op, SessionFilter, SessionId, SessionRow, readable_sessions};
 
 use crate::engine::{Engine, OpError};
-use crate::log::notes::{Note, Noted};
-use crate::log::session_log::Past;
+use crate::log::events::{LoggedEvent, SessionEvent};
+use crate::log::session_log::SessionLog;
 
 /// Which sessions may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,11 +75,11 @@ impl Engine {
     fn inherit(&self, parent: &SessionId, child: &SessionRow) -> Result<Option<Op>, OpError> {
         let events = self.store.events(&child.id, 0)?;
         let Some(forked) = events.iter().find(|event| event.kind == "forked") else { return Ok(None) };
-        let note = Noted::read(forked).map(|noted| noted.note);
-        if !matches!(note, Some(Note::Forked { from, .. }) if from == parent.0) {
+        let note = LoggedEvent::decode(forked).map(|noted| noted.event);
+        if !matches!(note, Some(SessionEvent::Forked { from, .. }) if from == parent.0) {
             return Ok(None);
         }
-        let kept = Past::left_to(&*self.store, forked)?;
-        Ok(Some(Op::AddEvent(child.id.clone(), Note::Inherited { events: kept }.event())))
+        let kept = SessionLog::inheritance(&*self.store, forked)?;
+        Ok(Some(Op::AddEvent(child.id.clone(), SessionEvent::Inherited { events: kept }.encode())))
     }
 }

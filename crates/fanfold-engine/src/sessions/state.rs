@@ -6,15 +6,15 @@ use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
-use crate::follow::pipeline::{Followed, count_changes, messages_of};
+use crate::follow::folded_conversation::{FoldedConversation, count_changes, messages_of};
 use crate::follow::terms::Terms;
-use crate::log::body_frame::Skeleton;
-use crate::log::notes::{Note, Noted, Sent, Summarised};
-use crate::log::session_log::{EffectiveEvent, Past, Positions};
+use crate::log::body_frame::BodyFrame;
+use crate::log::events::{LoggedEvent, SentRequest, SessionEvent, SummaryRecord};
+use crate::log::session_log::{EffectiveEvent, Positions, SessionLog};
 
 /// A session replayed to one of its messages.
 pub(crate) struct State {
-    pub(crate) followed: Followed,
+    pub(crate) followed: FoldedConversation,
     /// The ids of its messages.
     pub(crate) ids: Vec<NodeId>,
     pub(crate) positions: Positions,
@@ -27,9 +27,9 @@ pub(crate) struct State {
     /// The events that were applied, in order.
     applied: Vec<EffectiveEvent>,
     /// The last request. It is in the store and not yet among the applied events.
-    pub(crate) pending: Option<Sent>,
+    pub(crate) pending: Option<SentRequest>,
     /// The body frame of the last request.
-    pub(crate) frame: Option<(BlobId, Skeleton)>,
+    pub(crate) frame: Option<(BlobId, BodyFrame)>,
     /// Whether the last request was the first with a new fold.
     pub(crate) has_new_fold: bool,
     /// Handles that are known to be recorded since the last move of the session.
@@ -40,7 +40,7 @@ pub(crate) struct State {
 /// A session as the cache keeps it.
 pub(crate) struct CachedSession {
     pub(crate) state: State,
-    pub(crate) log: Past,
+    pub(crate) log: SessionLog,
 }
 
 /// A decoded body.
@@ -67,20 +67,22 @@ impl State {
         store: &dyn Store,
         body: DecodedBody,
         terms: &Terms,
-        log: &Past,
+        log: &SessionLog,
         n_events: usize,
     ) -> Result<State, StoreError> {
         let DecodedBody { conversation, changes, ids, positions } = body;
         let missing = || StoreError::Broken("a session without terms".to_owned());
-        let terms_event = log.era(n_events).ok_or_else(missing)?;
-        let Note::Began(began) = &log.notes[terms_event].note else { unreachable!("it sets terms") };
-        let applied = log.holding(&positions, terms_event, n_events);
+        let terms_event = log.terms_event(n_events).ok_or_else(missing)?;
+        let SessionEvent::NewTerms(began) = &log.events[terms_event].event else {
+            unreachable!("it sets terms")
+        };
+        let applied = log.effective_events(&positions, terms_event, n_events);
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let tools = frames.tools(&began.frame)?;
         let (offer_event, offer) =
-            log.offer_after(n_events).map(|(event, offer)| (event, offer.clone())).unzip();
+            log.offer_before(n_events).map(|(event, offer)| (event, offer.clone())).unzip();
         let offer = offer.unwrap_or_default();
-        let mut followed = Followed::start(conversation, &offer.within(terms));
+        let mut followed = FoldedConversation::new(conversation, &offer.apply_to(terms));
         followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
         walk(&mut followed, changes, log, &applied, &mut frames)?;
@@ -101,30 +103,31 @@ impl State {
     }
 
     /// Whether every handle of the ledger is recorded in the log.
-    pub(crate) fn has_recorded_all(&mut self, log: &Past) -> bool {
+    pub(crate) fn has_recorded_all(&mut self, log: &SessionLog) -> bool {
         // After a move they have to be recorded again.
-        if self.recorded_since != log.turn {
+        if self.recorded_since != log.last_move {
             self.recorded.clear();
-            self.recorded_since = log.turn;
+            self.recorded_since = log.last_move;
         }
         let recorded = &mut self.recorded;
         let mut handles = self.followed.session.ledger().originals().map(|(handle, _)| handle);
         handles.all(|handle| {
-            recorded.contains(&handle) || (log.known.contains(&handle.to_string()) && recorded.insert(handle))
+            recorded.contains(&handle)
+                || (log.recorded_handles.contains(&handle.to_string()) && recorded.insert(handle))
         })
     }
 
     /// Whether new messages and events can be applied to it without a replay.
-    pub(crate) fn can_advance(&self, log: &Past, effective: &[EffectiveEvent]) -> bool {
-        let n_events = log.notes.len();
-        let has_same_terms = log.era(n_events) == Some(self.terms_event);
-        let has_same_offer = log.offer_after(n_events).map(|(event, _)| event) == self.offer_event;
+    pub(crate) fn can_advance(&self, log: &SessionLog, effective: &[EffectiveEvent]) -> bool {
+        let n_events = log.events.len();
+        let has_same_terms = log.terms_event(n_events) == Some(self.terms_event);
+        let has_same_offer = log.offer_before(n_events).map(|(event, _)| event) == self.offer_event;
         let Some(new) = effective.strip_prefix(&*self.applied) else { return false };
         let are_after = new.iter().all(|(position, _)| *position as usize >= self.n_followed);
         // The first new event must be our last request; otherwise another process sent one.
         let is_ours = match (&self.pending, new.first()) {
             (Some(sent), Some((_, first))) => {
-                matches!(&log.notes[*first].note, Note::Request(recorded) if recorded == sent)
+                matches!(&log.events[*first].event, SessionEvent::Request(recorded) if recorded == sent)
             }
             (None, _) => true,
             (Some(_), None) => false,
@@ -137,7 +140,7 @@ impl State {
         &mut self,
         store: &dyn Store,
         body: DecodedBody,
-        log: &Past,
+        log: &SessionLog,
         effective: Vec<EffectiveEvent>,
     ) -> Result<(), StoreError> {
         self.followed.conversation = body.conversation;
@@ -152,16 +155,16 @@ impl State {
 
     /// The last recorded budget. The session's own may be smaller after a refusal.
     pub(crate) fn recorded_budget(
-        log: &Past,
+        log: &SessionLog,
         effective: &[EffectiveEvent],
         terms_event: usize,
     ) -> Option<Budget> {
-        let changed = effective.iter().rev().find_map(|(_, event)| match &log.notes[*event].note {
-            Note::Budget { window, reserve } => Some((*window, *reserve)),
+        let changed = effective.iter().rev().find_map(|(_, event)| match &log.events[*event].event {
+            SessionEvent::Budget { window, reserve } => Some((*window, *reserve)),
             _ => None,
         });
-        let (window, reserve) = changed.or_else(|| match &log.notes.get(terms_event)?.note {
-            Note::Began(began) => Some((began.window, began.reserve)),
+        let (window, reserve) = changed.or_else(|| match &log.events.get(terms_event)?.event {
+            SessionEvent::NewTerms(began) => Some((began.window, began.reserve)),
             _ => None,
         })?;
         Some(Budget::with_reserve(Tokens(window), Tokens(reserve)))
@@ -183,9 +186,9 @@ pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Optio
 
 /// Applies changes and events, each event after its message.
 fn walk(
-    followed: &mut Followed,
+    followed: &mut FoldedConversation,
     mut changes: Vec<Change>,
-    log: &Past,
+    log: &SessionLog,
     events: &[EffectiveEvent],
     frames: &mut Frames<'_>,
 ) -> Result<(), StoreError> {
@@ -193,11 +196,11 @@ fn walk(
     let mut changes = changes.into_iter().peekable();
     for (position, event) in events {
         while let Some(change) = changes.next_if(|change| position_of(change) <= *position) {
-            followed.make_one(change);
+            followed.apply_change(change);
         }
-        apply(followed, &log.notes[*event], frames)?;
+        apply(followed, &log.events[*event], frames)?;
     }
-    changes.for_each(|change| followed.make_one(change));
+    changes.for_each(|change| followed.apply_change(change));
     Ok(())
 }
 
@@ -209,38 +212,46 @@ fn position_of(change: &Change) -> u32 {
     }
 }
 
-fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Result<(), StoreError> {
-    followed.room.take(&noted.note);
-    let event = match &noted.note {
-        Note::Budget { .. } | Note::Corrected { .. } => Event::Budget(followed.room.budget()),
-        Note::Refused { .. } => Event::Refused { limit: Some(followed.room.budget().window()) },
-        Note::Cooled { .. } => Event::CacheExpired,
-        Note::Focused { topic } => Event::Focused(topic.clone()),
-        Note::Pinned { message } => match entry_of(followed, *message) {
+fn apply(
+    followed: &mut FoldedConversation,
+    noted: &LoggedEvent,
+    frames: &mut Frames<'_>,
+) -> Result<(), StoreError> {
+    followed.session_budget.apply(&noted.event);
+    let event = match &noted.event {
+        SessionEvent::Budget { .. } | SessionEvent::TokenRatio { .. } => {
+            Event::Budget(followed.session_budget.budget())
+        }
+        SessionEvent::Refused { .. } => {
+            Event::Refused { limit: Some(followed.session_budget.budget().window()) }
+        }
+        SessionEvent::CacheExpired { .. } => Event::CacheExpired,
+        SessionEvent::Focused { topic } => Event::Focused(topic.clone()),
+        SessionEvent::Pinned { message } => match entry_of(followed, *message) {
             Some(entry) => Event::Pinned(entry),
             None => return Ok(()),
         },
-        Note::Unpinned { message } => match entry_of(followed, *message) {
+        SessionEvent::Unpinned { message } => match entry_of(followed, *message) {
             Some(entry) => Event::Unpinned(entry),
             None => return Ok(()),
         },
-        Note::FoldAsked { from, to } => {
+        SessionEvent::FoldRequested { from, to } => {
             let ends = from
                 .zip(*to)
                 .and_then(|(from, to)| Some((entry_of(followed, from)?, entry_of(followed, to)?)));
             Event::FoldRequested { range: ends }
         }
-        Note::Summarised(summary) => match summary_of(followed, summary) {
+        SessionEvent::Summarised(summary) => match summary_of(followed, summary) {
             Some(summary) => Event::SummaryWritten(summary),
             None => return Ok(()),
         },
-        Note::Unfolded { handle } => match handle.parse() {
+        SessionEvent::Unfolded { handle } => match handle.parse() {
             Ok(handle) => Event::Unfolded(handle),
             Err(_) => return Ok(()),
         },
-        Note::Request(sent) => {
+        SessionEvent::Request(sent) => {
             followed.set_tools(frames.tools(&sent.frame)?.as_deref());
-            followed.look();
+            followed.replay_request();
             return Ok(());
         }
         _ => return Ok(()),
@@ -250,13 +261,13 @@ fn apply(followed: &mut Followed, noted: &Noted, frames: &mut Frames<'_>) -> Res
 }
 
 /// A summary as a session takes it, if what it tells of is there.
-pub(crate) fn summary_of(followed: &Followed, noted: &Summarised) -> Option<Summary> {
+pub(crate) fn summary_of(followed: &FoldedConversation, noted: &SummaryRecord) -> Option<Summary> {
     let upto = entry_of(followed, noted.upto)?;
     Some(Summary { text: noted.text.as_str().into(), upto, day: noted.day.clone() })
 }
 
 /// The entry that a message went into, if it is there yet.
-pub(crate) fn entry_of(followed: &Followed, message: u32) -> Option<EntryId> {
+pub(crate) fn entry_of(followed: &FoldedConversation, message: u32) -> Option<EntryId> {
     let entries = followed.session.transcript().entries();
     entries.iter().rposition(|entry| messages_of(entry).contains(&message)).map(EntryId::from)
 }
@@ -280,24 +291,24 @@ impl Frames<'_> {
 }
 
 /// What stood around the messages of a request.
-pub(crate) fn read_frame(store: &dyn Store, frame: &str) -> Result<Skeleton, StoreError> {
+pub(crate) fn read_frame(store: &dyn Store, frame: &str) -> Result<BodyFrame, StoreError> {
     let missing = || StoreError::Broken(format!("the frame {frame} of a request is not there"));
     let id: BlobId = frame.parse().map_err(|_| missing())?;
     let bytes = store.blob(id)?.ok_or_else(missing)?;
-    Skeleton::read(&bytes).ok_or_else(missing)
+    BodyFrame::decode(&bytes).ok_or_else(missing)
 }
 
 /// Decodes a body that was of a format when it came, and was kept in a frame.
 pub(crate) fn decode_as(
     body: &str,
     format: &str,
-    frame: &Skeleton,
+    frame: &BodyFrame,
 ) -> Result<(Conversation, Vec<Change>), DecodeError> {
     let incoming = match Incoming::open(body, None) {
         Ok(incoming) if incoming.format().to_string() == format => incoming,
         _ => Incoming::open(body, format.parse().ok())?,
     };
-    Ok(Conversation::read(if frame.is_plain() { incoming } else { incoming.keep_style() }))
+    Ok(Conversation::read(if frame.has_plain_messages() { incoming } else { incoming.keep_style() }))
 }
 
 #[cfg(test)]
@@ -306,7 +317,7 @@ mod tests {
     use fanfold_store::{Batch, MemoryStore, Millis, Op};
 
     use super::*;
-    use crate::log::notes::Began;
+    use crate::log::events::NewTerms;
     use crate::request::receive::ids_of;
 
     /// An event behind a message that was followed long ago needs a replay.
@@ -315,14 +326,14 @@ mod tests {
         let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},
             {"role":"user","content":"c"}]}"#;
         let (conversation, changes) = Conversation::decode(body, None).unwrap();
-        let (frame, bytes) = Skeleton::of(body, &conversation).blob();
+        let (frame, bytes) = BodyFrame::new(body, &conversation).blob();
         let store = MemoryStore::default();
         store.commit(&Batch { ops: vec![Op::PutBlob(bytes)], ..Batch::default() }).unwrap();
         let (terms, format) = (String::new(), conversation.format().to_string());
-        let began = Began { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
-        let noted = |seq, tip, note| Noted { seq, at: Millis(0), tip, note };
-        let mut log = Past::default();
-        log.notes.push(noted(0, None, Note::Began(began)));
+        let began = NewTerms { terms, window: 900, reserve: 0, format, frame: frame.to_string() };
+        let noted = |seq, tip, note| LoggedEvent { seq, at: Millis(0), tip, event: note };
+        let mut log = SessionLog::default();
+        log.events.push(noted(0, None, SessionEvent::NewTerms(began)));
         let ids = ids_of(None, conversation.messages());
         let terms = Terms {
             engine: fanfold_core::EngineFactory::FANFOLD,
@@ -337,14 +348,14 @@ mod tests {
         };
         let body = DecodedBody::new(conversation, changes, ids.clone());
         let state = State::replay(&store, body, &terms, &log, 1).unwrap();
-        let can_advance = |log: &Past| {
-            let effective = log.holding(&state.positions, state.terms_event, log.notes.len());
+        let can_advance = |log: &SessionLog| {
+            let effective = log.effective_events(&state.positions, state.terms_event, log.events.len());
             state.can_advance(log, &effective)
         };
         assert!(can_advance(&log));
-        log.notes.push(noted(1, Some(ids[2]), Note::Cooled { later: false }));
+        log.events.push(noted(1, Some(ids[2]), SessionEvent::CacheExpired { later: false }));
         assert!(can_advance(&log), "behind the newest message");
-        log.notes.push(noted(2, Some(ids[0]), Note::Cooled { later: false }));
+        log.events.push(noted(2, Some(ids[0]), SessionEvent::CacheExpired { later: false }));
         assert!(!can_advance(&log), "behind the first message");
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use fanfold_store::{Millis, NodeId, SessionId, SessionRow, StoreError};
 
 use crate::engine::{Engine, OpError};
-use crate::follow::room::Room;
-use crate::log::notes::Note;
-use crate::log::session_log::{Past, leads_to};
+use crate::follow::session_budget::SessionBudget;
+use crate::log::events::SessionEvent;
+use crate::log::session_log::{SessionLog, is_ancestor};
 use crate::sessions::state::{State, positions_of};
 
 /// How a session stands.
@@ -40,7 +40,7 @@ impl Engine {
     /// How a session stands.
     pub fn standing(&self, session: &SessionId) -> Result<Standing, OpError> {
         let row = self.row(session)?;
-        let past = Past::read(&*self.store, session)?;
+        let past = SessionLog::read(&*self.store, session)?;
         let mut standing = Standing {
             row,
             tokens: None,
@@ -54,28 +54,28 @@ impl Engine {
             pins: Vec::new(),
         };
         let mut pins = BTreeSet::new();
-        let undone = past.undone(past.notes.len());
-        for (i, noted) in past.notes.iter().enumerate() {
-            let is_own = i >= past.own_from;
-            let has_left = matches!(noted.note, Note::Request(_));
+        let undone = past.undone_events(past.events.len());
+        for (i, noted) in past.events.iter().enumerate() {
+            let is_own = i >= past.n_inherited;
+            let has_left = matches!(noted.event, SessionEvent::Request(_));
             if undone.contains(&i) && !has_left {
                 continue;
             }
-            match &noted.note {
-                Note::Request(sent) if is_own => {
+            match &noted.event {
+                SessionEvent::Request(sent) if is_own => {
                     standing.n_requests += 1;
                     standing.last_request = Some(noted.at);
                     standing.tokens = sent.tokens;
-                    standing.as_it_came.clone_from(&sent.original);
+                    standing.as_it_came.clone_from(&sent.bypass_reason);
                 }
-                Note::Fold(fold) if self.is_on_the_way(&standing.row, noted.tip)? => {
+                SessionEvent::Fold(fold) if self.is_on_the_way(&standing.row, noted.tip)? => {
                     standing.n_folds = fold.n_folds;
                     standing.last_fold = Some(fold.tokens);
                 }
-                Note::Pinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
+                SessionEvent::Pinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
                     pins.insert(*message);
                 }
-                Note::Unpinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
+                SessionEvent::Unpinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
                     pins.remove(message);
                 }
                 _ => {}
@@ -88,24 +88,24 @@ impl Engine {
     }
 
     /// How much room the view of a session is made for: what a replay of it comes to.
-    fn room(&self, row: &SessionRow, past: &Past) -> Result<Option<Room>, StoreError> {
-        let until = past.notes.len();
-        let Some(era) = past.era(until) else { return Ok(None) };
+    fn room(&self, row: &SessionRow, past: &SessionLog) -> Result<Option<SessionBudget>, StoreError> {
+        let until = past.events.len();
+        let Some(era) = past.terms_event(until) else { return Ok(None) };
         let Some(began) = State::recorded_budget(past, &[], era) else { return Ok(None) };
         let nodes = match row.tip {
             Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
             None => Vec::new(),
         };
         let ids: Vec<NodeId> = nodes.into_iter().map(|node| node.id).collect();
-        let mut room = Room::of(began);
-        let holding = past.holding(&positions_of(&ids), era, until);
-        holding.into_iter().for_each(|(_, i)| room.take(&past.notes[i].note));
+        let mut room = SessionBudget::new(began);
+        let holding = past.effective_events(&positions_of(&ids), era, until);
+        holding.into_iter().for_each(|(_, i)| room.apply(&past.events[i].event));
         Ok(Some(room))
     }
 
     /// Whether what happened behind a message holds for a session as it is: a rewind takes it back.
     fn is_on_the_way(&self, row: &SessionRow, tip: Option<NodeId>) -> Result<bool, StoreError> {
         // What happened before the first message holds always.
-        if tip.is_none() { Ok(true) } else { leads_to(&*self.store, tip, row.tip) }
+        if tip.is_none() { Ok(true) } else { is_ancestor(&*self.store, tip, row.tip) }
     }
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use fanfold_store::{NodeId, SessionId, StoreError};
 
 use crate::engine::Engine;
-use crate::log::notes::{Note, Noted};
-use crate::log::session_log::Past;
+use crate::log::events::{LoggedEvent, SessionEvent};
+use crate::log::session_log::SessionLog;
 use crate::sessions::state::positions_of;
 
 impl Engine {
@@ -14,12 +14,12 @@ impl Engine {
     pub fn live(&self, session: &SessionId) -> Result<Vec<Range<u32>>, StoreError> {
         let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
         let Some(tip) = row.tip else { return Ok(Vec::new()) };
-        let past = Past::read(&*self.store, session)?;
-        let fold_of = |(_, noted): (usize, &'_ Noted)| match &noted.note {
-            Note::Fold(fold) => Some((noted.tip, fold.folded.clone())),
+        let past = SessionLog::read(&*self.store, session)?;
+        let fold_of = |(_, noted): (usize, &'_ LoggedEvent)| match &noted.event {
+            SessionEvent::Fold(fold) => Some((noted.tip, fold.folded.clone())),
             _ => None,
         };
-        let folds: Vec<_> = past.in_force().filter_map(fold_of).collect();
+        let folds: Vec<_> = past.events_in_force().filter_map(fold_of).collect();
         let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
         let places = positions_of(&ids);
         // The newest fold on the way to here; what was folded elsewhere does not count.

@@ -11,9 +11,9 @@ use super::lock::ErrandLock;
 use super::models::Ways;
 use super::report::{Ended, Missed, Written};
 use crate::engine::{Engine, OpError};
-use crate::follow::pipeline::{Followed, messages_of};
-use crate::log::notes::{Note, Summarised};
-use crate::log::session_log::{Past, Positions, leads_to};
+use crate::follow::folded_conversation::{FoldedConversation, messages_of};
+use crate::log::events::{SessionEvent, SummaryRecord};
+use crate::log::session_log::{Positions, SessionLog, is_ancestor};
 use crate::request::append::MAX_ATTEMPTS;
 use crate::request::receive::ids_of;
 use crate::sessions::state::{CachedSession, positions_of, summary_of};
@@ -44,11 +44,13 @@ pub struct Pending {
     session: Box<dyn fanfold_core::Engine>,
 }
 
-impl Past {
+impl SessionLog {
     /// The newest summary of what a conversation says, up to where it stands.
-    fn newest_summary(&self, positions: &Positions, followed: &Followed) -> Option<Summary> {
-        self.notes.iter().rev().find_map(|noted| match &noted.note {
-            Note::Summarised(summary) if positions.contains_key(&noted.tip?) => summary_of(followed, summary),
+    fn newest_summary(&self, positions: &Positions, followed: &FoldedConversation) -> Option<Summary> {
+        self.events.iter().rev().find_map(|noted| match &noted.event {
+            SessionEvent::Summarised(summary) if positions.contains_key(&noted.tip?) => {
+                summary_of(followed, summary)
+            }
             _ => None,
         })
     }
@@ -73,7 +75,7 @@ impl Engine {
         if ways.ways.is_empty() {
             return Ok(Ended::NotSet);
         }
-        let past = Past::read(&*self.store, wanted.session)?;
+        let past = SessionLog::read(&*self.store, wanted.session)?;
         let held = self.cache.peek(wanted.session, |CachedSession { state, .. }| {
             let held = Held {
                 session: state.followed.session.fork(),
@@ -86,7 +88,7 @@ impl Engine {
             if !wanted.is_by_hand {
                 return Ok(Ended::Overtaken);
             }
-            return Err(OpError::wrong(
+            return Err(OpError::invalid(
                 format!("session {} was not folded here", wanted.session),
                 format!("fold it first: fanfold fold --session {}", wanted.session),
             ));
@@ -104,7 +106,7 @@ impl Engine {
     pub fn summarise_first(
         &self,
         wanted: &Wanted<'_>,
-        followed: &Followed,
+        followed: &FoldedConversation,
         ways: &Ways,
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<(Ended, Option<Pending>), OpError> {
@@ -113,8 +115,8 @@ impl Engine {
         }
         let row = self.store.session(wanted.session)?;
         let past = match row {
-            Some(_) => Past::read(&*self.store, wanted.session)?,
-            None => Past::default(),
+            Some(_) => SessionLog::read(&*self.store, wanted.session)?,
+            None => SessionLog::default(),
         };
         let positions = positions_of(&ids_of(None, followed.conversation.plain_messages(0)));
         let held =
@@ -146,11 +148,11 @@ impl Engine {
         &self,
         wanted: &Wanted<'_>,
         ways: &Ways,
-        past: &Past,
+        past: &SessionLog,
         held: Held,
         tell: &mut dyn FnMut(&Progress),
     ) -> Result<Result<(Pending, ErrandLock<'_>), Ended>, OpError> {
-        let rests: Vec<Option<Rest>> = ways.ways.iter().map(|way| past.rest(&way.name())).collect();
+        let rests: Vec<Option<Rest>> = ways.ways.iter().map(|way| past.model_pause(&way.name())).collect();
         let rules = Rules { is_by_hand: wanted.is_by_hand, aborts: ways.aborts };
         let chain = match Chain::begin(&rests, rules, self.clock.now()) {
             Ok(chain) => chain,
@@ -189,10 +191,10 @@ impl Engine {
         tip: Option<NodeId>,
     ) -> Result<Ended, OpError> {
         let Pending { tried, rests, session } = pending;
-        let mut notes: Vec<Note> = Vec::new();
+        let mut notes: Vec<SessionEvent> = Vec::new();
         if let Ok(summary) = &tried.outcome {
             let upto = messages_of(session.transcript().entry(summary.upto)).last().copied();
-            notes.push(Note::Summarised(Summarised {
+            notes.push(SessionEvent::Summarised(SummaryRecord {
                 text: summary.text.to_string(),
                 upto: upto.unwrap_or_default(),
                 day: summary.day.clone(),
@@ -201,29 +203,31 @@ impl Engine {
             }));
         }
         for (at, rest) in rests_after(&tried.missed, rests, wanted.is_by_hand, self.clock.now()) {
-            notes.push(Note::Rested { who: ways.ways[at].name(), rest });
+            notes.push(SessionEvent::ModelPaused { model: ways.ways[at].name(), rest });
         }
         if !tried.missed.is_empty() || !tried.flaws.is_empty() {
-            notes.push(Note::Tried {
-                by: tried.outcome.is_ok().then(|| ways.ways[tried.at].name()),
-                missed: tried.missed.iter().map(|(_, missed)| missed.name().to_owned()).collect(),
+            notes.push(SessionEvent::SummaryAttempted {
+                model: tried.outcome.is_ok().then(|| ways.ways[tried.at].name()),
+                failures: tried.missed.iter().map(|(_, missed)| missed.name().to_owned()).collect(),
                 flaws: tried.flaws.iter().map(|flaw| flaw.name().to_owned()).collect(),
             });
         }
         let mut ended = ended(tried, ways, &**session).1;
         let has_changed = matches!(ended, Ended::Written(_) | Ended::Digest(_));
         if wanted.is_by_hand && has_changed {
-            notes.push(Note::FoldAsked { from: None, to: None });
+            notes.push(SessionEvent::FoldRequested { from: None, to: None });
         }
         for _ in 0..MAX_ATTEMPTS {
             let row = self.row(wanted.session)?;
-            let is_there = tip == row.tip || leads_to(&*self.store, tip, row.tip)?;
+            let is_there = tip == row.tip || is_ancestor(&*self.store, tip, row.tip)?;
             if !is_there {
                 // Its client went back behind what was summarised, and on from there.
-                notes.retain(|note| matches!(note, Note::Rested { .. } | Note::Tried { .. }));
+                notes.retain(|note| {
+                    matches!(note, SessionEvent::ModelPaused { .. } | SessionEvent::SummaryAttempted { .. })
+                });
                 ended = if has_changed { Ended::Overtaken } else { ended };
             }
-            let ops = notes.iter().map(|note| Op::AddEvent(wanted.session.clone(), note.event())).collect();
+            let ops = notes.iter().map(|note| Op::AddEvent(wanted.session.clone(), note.encode())).collect();
             let expect = vec![(wanted.session.clone(), row.tip)];
             match self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops }) {
                 Err(StoreError::Moved(_)) => {}

@@ -1,7 +1,7 @@
 //! Handles whose session nobody named, and how sessions stand.
 
 use fanfold_core::{Extent, Handle};
-use fanfold_engine::{Back, Engine, FoldMade, Left, Note, OpError, Sought};
+use fanfold_engine::{Back, Engine, FoldOutcome, FoldRecord, OpError, SessionEvent, Sought};
 use serde_json::json;
 
 use crate::setting::{chat, engine, id, long_chat, request, terms};
@@ -13,7 +13,7 @@ fn seek(engine: &Engine, handle: &str) -> Sought {
 
 fn folded(engine: &Engine, session: &str, n_steps: usize) -> Vec<String> {
     let answer = request(engine, session, &chat(&long_chat(n_steps)), &terms("fanfold", 400));
-    assert!(matches!(answer.left, Left::Folded(_)));
+    assert!(matches!(answer.fold, FoldOutcome::Folded(_)));
     engine.handles(&id(session)).unwrap()
 }
 
@@ -61,7 +61,7 @@ fn another_meaning_of_a_handle_is_told() {
     let tip = engine.row(&id("two")).unwrap().tip.unwrap().to_string();
     let words = json!(["words", [], "something else"]);
     let print = blake3::hash(b"something else").to_string()[..32].to_owned();
-    let fold = FoldMade {
+    let fold = FoldRecord {
         tip,
         frame: String::new(),
         format: "chat".into(),
@@ -70,7 +70,7 @@ fn another_meaning_of_a_handle_is_told() {
         folded: Vec::new(),
         handles: vec![(handles[0].clone(), words, print)],
     };
-    engine.happened(&id("two"), &Note::Fold(fold)).unwrap();
+    engine.happened(&id("two"), &SessionEvent::Fold(fold)).unwrap();
     let found = seek(&engine, &handles[0]).found.unwrap();
     assert_eq!((found.session, found.content.as_str()), (id("two"), "something else"));
     assert_eq!(found.otherwise_in, Some(id("one")));
@@ -99,7 +99,7 @@ fn a_session_stands_where_its_notes_say() {
     engine.rewind(&id("s"), Back::To(4)).unwrap();
     let standing = engine.standing(&id("s")).unwrap();
     assert_eq!((standing.n_folds, standing.pins), (0, Vec::new()));
-    engine.happened(&id("s"), &Note::Refused { limit: Some(300) }).unwrap();
+    engine.happened(&id("s"), &SessionEvent::Refused { limit: Some(300) }).unwrap();
     assert_eq!(engine.standing(&id("s")).unwrap().window, Some((300, 0)), "what the provider takes counts");
     assert!(matches!(engine.standing(&id("nobody")), Err(OpError::Store(_))));
 }

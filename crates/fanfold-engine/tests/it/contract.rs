@@ -1,7 +1,7 @@
 //! The contract of engines: ours and another one pass one suite, and the same host runs both.
 
 use fanfold_core::{Budget, Engine, EngineFactory, Policy, Session, Tokens, Words};
-use fanfold_engine::{Followed, Terms, Wishes, decode};
+use fanfold_engine::{FoldOptions, FoldedConversation, Terms, decode};
 use fanfold_testkit::engines::check;
 use fanfold_testkit::valid;
 
@@ -95,16 +95,16 @@ fn an_engine_that_resets_at_a_session_end_breaks_the_contract() {
 fn the_terms_select_the_engine() {
     let body = chat(&long_chat(40));
     let (conversation, changes) = decode(&body, None).unwrap();
-    let wishes = Wishes { has_course: true, ..Wishes::default() };
+    let wishes = FoldOptions { record_sizes: true, ..FoldOptions::default() };
     let terms = Terms { engine: NEWEST, ..terms("fanfold", 900) };
-    let mut followed = Followed::body(conversation, changes, &terms, &wishes);
+    let mut followed = FoldedConversation::from_body(conversation, changes, &terms, &wishes);
     let view = followed.view().unwrap();
     let folded = followed.encode(&view);
     assert_eq!(followed.session.name(), "newest");
     assert!(view.tokens <= Tokens(900) && folded.len() * 3 < body.len(), "{}", view.tokens);
     assert_eq!(valid::check(fanfold_testkit::bodies::Kind::Chat, &folded), Ok(()));
     assert!(folded.contains("earlier entries are left out") && folded.contains("stage 39 line 11"));
-    let course = followed.course.unwrap();
+    let course = followed.size_history.unwrap();
     assert_eq!(course.len(), followed.session.transcript().len());
     assert!(course.iter().all(|sizes| sizes.view <= Tokens(900)) && course.last().unwrap().n_folds > 1);
 }
@@ -118,11 +118,11 @@ fn requests_use_the_selected_engine() {
     let mut bodies = Vec::new();
     for n_turns in [10, 38, 40] {
         let body = chat(&long_chat(n_turns));
-        let answer = engine.request(&fanfold_engine::Ask::new(&id, &body, &terms, "test"));
-        assert!(answer.is_kept && answer.sizes.unwrap().view <= Tokens(900), "{:?}", answer.left);
+        let answer = engine.request(&fanfold_engine::RequestInput::new(&id, &body, &terms, "test"));
+        assert!(answer.is_stored && answer.sizes.unwrap().view <= Tokens(900), "{:?}", answer.fold);
         bodies.push(answer.body);
         // The next request is replayed from the store.
-        engine.forget();
+        engine.clear_cache();
     }
     assert!(bodies[2].contains("earlier entries are left out"));
     let terms_of = |described: &str, budget: Budget| {

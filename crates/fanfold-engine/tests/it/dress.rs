@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fanfold_core::{Extent, Handle};
-use fanfold_engine::{Began, Engine, Left, Note, Trouble};
+use fanfold_engine::{Engine, FoldOutcome, NewTerms, RequestError, SessionEvent};
 use fanfold_store::{
     Batch, BlobId, MemoryStore, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Store,
 };
@@ -123,14 +123,14 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
         let has_spellings = seed % 2 == 1;
         let body = dressed(bare_body, &mut rng, has_spellings);
         let answer = request(&with, "s", &body, &terms);
-        without.forget();
+        without.clear_cache();
         assert_eq!(answer.body, request(&without, "s", &body, &terms).body, "{name}: after {body}");
         let unmarked = request(&plain, "s", &bare_body.to_string(), &terms);
-        match &answer.left {
-            Left::AsItCame(Trouble::Overflow(_)) => continue,
-            Left::AsItCame(trouble) => panic!("{name}: {trouble}"),
-            Left::Whole => assert_eq!(answer.body, body, "{name}"),
-            Left::Folded(_) => n_folded += 1,
+        match &answer.fold {
+            FoldOutcome::Failed(RequestError::Overflow(_)) => continue,
+            FoldOutcome::Failed(trouble) => panic!("{name}: {trouble}"),
+            FoldOutcome::Whole => assert_eq!(answer.body, body, "{name}"),
+            FoldOutcome::Folded(_) => n_folded += 1,
         }
         if !has_spellings {
             assert_eq!(bare(&answer.body), bare(&unmarked.body), "{name}: but for the marks");
@@ -139,10 +139,13 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
         sent.push(answer.body);
         // Things happen in between.
         let note = match rng.below(12) {
-            0 => Note::Corrected { permille: 900 + 20 * rng.below(15) as u32, at_once: rng.below(2) == 0 },
-            1 => Note::Cooled { later: rng.percent(50) },
-            2 => Note::Pinned { message: rng.below(4) as u32 },
-            3 => Note::FoldAsked { from: None, to: None },
+            0 => SessionEvent::TokenRatio {
+                permille: 900 + 20 * rng.below(15) as u32,
+                at_once: rng.below(2) == 0,
+            },
+            1 => SessionEvent::CacheExpired { later: rng.percent(50) },
+            2 => SessionEvent::Pinned { message: rng.below(4) as u32 },
+            3 => SessionEvent::FoldRequested { from: None, to: None },
             _ => continue,
         };
         [&with, &without, &plain].iter().for_each(|engine| engine.happened(&id("s"), &note).unwrap());
@@ -232,7 +235,7 @@ fn a_store_of_an_older_fanfold_opens() {
     let mut tip = None;
     texts.iter().for_each(|text| tip = Some(NodeId::new(tip, text)));
     let tip = tip.unwrap();
-    let began = Note::Began(Began {
+    let began = SessionEvent::NewTerms(NewTerms {
         terms: BlobId::new(b"fanfold").to_string(),
         window: 100_000,
         reserve: 0,
@@ -261,7 +264,7 @@ fn a_store_of_an_older_fanfold_opens() {
         Op::PutBlob(frame),
         Op::PutBlob(b"fanfold".to_vec()),
         Op::Append(session.clone(), texts.iter().map(new).collect()),
-        Op::AddEvent(session.clone(), began.event()),
+        Op::AddEvent(session.clone(), began.encode()),
         Op::AddEvent(session.clone(), NewEvent { kind: "request".to_owned(), body: sent.to_string() }),
         Op::AddEvent(session.clone(), NewEvent { kind: "fold".to_owned(), body: fold.to_string() }),
     ];
@@ -273,7 +276,7 @@ fn a_store_of_an_older_fanfold_opens() {
     // It goes on without the mark, and nothing is lost.
     let grown = agent_body(&marked(&messages));
     let answer = request(&engine, "s", &grown, &terms("fanfold", 100_000));
-    assert!(matches!(answer.left, Left::Whole) && answer.is_kept && answer.body == grown);
+    assert!(matches!(answer.fold, FoldOutcome::Whole) && answer.is_stored && answer.body == grown);
     assert_eq!(engine.rebuild(&session, 1, &terms_of).unwrap().body, body);
     assert_eq!(engine.rebuild(&session, 2, &terms_of).unwrap().body, grown);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, Import, Left, Trouble};
+use fanfold_engine::{Engine, FoldOutcome, Import, RequestError};
 use fanfold_store::{EndReason, MemoryStore, SessionFilter, Store};
 
 use crate::faulty::{Faulty, When};
@@ -32,18 +32,18 @@ fn check_faults(when: When) -> usize {
         let mut n_troubles = 0;
         for (body, wanted) in bodies.iter().zip(&wanted) {
             let answer = request(&failing, "s", body, &terms);
-            match &answer.left {
-                Left::AsItCame(Trouble::Store(_)) => {
+            match &answer.fold {
+                FoldOutcome::Failed(RequestError::Store(_)) => {
                     n_troubles += 1;
                     assert_eq!(answer.body, *body, "{fails_at}: what failed leaves as it came");
                 }
-                Left::AsItCame(other) => panic!("{fails_at}: {other}"),
-                Left::Whole | Left::Folded(_) => {
+                FoldOutcome::Failed(other) => panic!("{fails_at}: {other}"),
+                FoldOutcome::Whole | FoldOutcome::Folded(_) => {
                     assert_eq!(answer.body, *wanted, "{fails_at}: what did not fail leaves as ever");
                     check_left(&engine_on(Arc::clone(&inner)), &answer.body);
                 }
             }
-            if answer.is_kept {
+            if answer.is_stored {
                 check_kept(&*inner, body);
             }
         }
@@ -126,7 +126,7 @@ fn a_broken_lock_stops_nobody() {
     faulty.has_broken_locks = true;
     let engine = engine_on(Arc::new(faulty));
     let answer = request(&engine, "s", &bodies()[4], &terms("fanfold", 400));
-    assert!(matches!(answer.left, Left::Folded(_)));
+    assert!(matches!(answer.fold, FoldOutcome::Folded(_)));
 }
 
 #[test]
@@ -138,13 +138,15 @@ fn a_dead_holder_is_taken_over_and_a_living_one_waited_for() {
     let now = fanfold_store::Millis(1_794_751_764_000);
     store.lock(&id("s"), "somebody", 300_000, now).unwrap();
     let answer = request(&engine, "s", &bodies[4], &terms);
-    assert!(matches!(&answer.left, Left::AsItCame(Trouble::Locked(holder)) if holder == "somebody"));
-    assert_eq!((answer.body.as_str(), answer.is_kept), (bodies[4].as_str(), true));
+    assert!(
+        matches!(&answer.fold, FoldOutcome::Failed(RequestError::Locked(holder)) if holder == "somebody")
+    );
+    assert_eq!((answer.body.as_str(), answer.is_stored), (bodies[4].as_str(), true));
     store.unlock(&id("s"), "somebody").unwrap();
     // One that has died does not give it back: its time is over.
     store.lock(&id("s"), "dead", 1_000, now).unwrap();
     let answer = request(&engine, "s", &bodies[4], &terms);
-    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+    assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn a_holder_that_died_here_is_not_waited_for() {
     let dead = format!("{host}-{}-0a1b2c3d", u32::MAX);
     store.lock(&id("s"), &dead, 300_000, fanfold_store::Millis(1_794_751_764_000)).unwrap();
     let answer = request(&engine, "s", &bodies[4], &terms);
-    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+    assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
 }
 
 #[test]
@@ -181,9 +183,11 @@ fn what_panics_leaves_as_it_came() {
     let body = &bodies()[1];
     let broken = fanfold_engine::Terms { counter: &Panicking, ..terms("fanfold", 400) };
     let answer = request(&engine, "s", body, &broken);
-    assert!(matches!(&answer.left, Left::AsItCame(Trouble::Panicked(why)) if why == "the counter broke"));
-    assert_eq!((&answer.body, answer.is_kept), (body, true));
-    assert!(matches!(request(&engine, "s", body, &terms("mask", 9000)).left, Left::Whole));
+    assert!(
+        matches!(&answer.fold, FoldOutcome::Failed(RequestError::Panicked(why)) if why == "the counter broke")
+    );
+    assert_eq!((&answer.body, answer.is_stored), (body, true));
+    assert!(matches!(request(&engine, "s", body, &terms("mask", 9000)).fold, FoldOutcome::Whole));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! what theirs does.
 
 use fanfold_core::{Budget, Extent, Policy, Session, Strategy, Tokens, Words, parse};
-use fanfold_engine::{Back, Left, Note, Noted};
+use fanfold_engine::{Back, FoldOutcome, LoggedEvent, SessionEvent};
 use fanfold_store::search::{LiveMessages, Query, SearchRequest, SearchSpec, Searcher};
 use fanfold_store::{SessionFilter, SessionId};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn defect_01_what_cannot_be_won_is_not_tried_at_every_call() {
         messages.push(json!({ "role": "assistant", "content": format!("answer {i}") }));
         messages.push(user("go on"));
         request(&engine, "s", &chat(&messages), &terms("fanfold", 400));
-        engine.forget();
+        engine.clear_cache();
     }
     let folds =
         engine.store().events(&id("s"), 0).unwrap().iter().filter(|event| event.kind == "fold").count();
@@ -52,7 +52,8 @@ fn defect_02_a_digest_is_made_of_originals() {
     for n in [30, 60, 90, messages.len()] {
         body = request(&engine, "s", &chat(&messages[..n]), &terms("fanfold", 700)).body;
     }
-    let handles = engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+    let handles =
+        engine.with_cached(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
     let open = |handle: &fanfold_core::Handle| engine.recall(&id("s"), *handle, &Extent::Whole).unwrap();
     let all: String = std::iter::once(body).chain(handles.iter().map(open)).collect();
     let results = messages.iter().filter(|message| message["role"] == "tool");
@@ -123,7 +124,7 @@ fn defect_05_the_tail_that_was_promised_is_there() {
     let engine = engine();
     let messages = long_chat(40);
     request(&engine, "s", &chat(&messages), &terms("fanfold", 400));
-    engine.happened(&id("s"), &Note::FoldAsked { from: Some(2), to: Some(30) }).unwrap();
+    engine.happened(&id("s"), &SessionEvent::FoldRequested { from: Some(2), to: Some(30) }).unwrap();
     let body = request(&engine, "s", &chat(&messages), &terms("fanfold", 400)).body;
     let row = engine.row(&id("s")).unwrap();
     assert_eq!(row.n_messages as usize, messages.len());
@@ -174,7 +175,7 @@ fn defect_08_null_arguments_are_folded_like_any_other() {
             }
         }
         let answer = request(&engine, "s", &chat(&messages), &terms("fanfold", 400));
-        assert!(matches!(answer.left, Left::Folded(_)), "{arguments}: {:?}", answer.left);
+        assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{arguments}: {:?}", answer.fold);
         assert_eq!(engine.check_handles(&id("s")).unwrap().1, Vec::<String>::new());
     }
 }
@@ -272,13 +273,14 @@ fn defect_14_nothing_leaves_that_is_not_in_the_store() {
         let session = format!("s{fails_at}");
         let answer = request(&engine, &session, &chat(&messages), &terms);
         let Ok(events) = inner.events(&id(&session), 0) else {
-            assert!(!answer.is_kept);
+            assert!(!answer.is_stored);
             continue;
         };
-        let notes: Vec<Note> = events.iter().filter_map(Noted::read).map(|noted| noted.note).collect();
-        let n_requests = notes.iter().filter(|note| matches!(note, Note::Request(_))).count();
-        match answer.left {
-            Left::Folded(_) => {
+        let notes: Vec<SessionEvent> =
+            events.iter().filter_map(LoggedEvent::decode).map(|noted| noted.event).collect();
+        let n_requests = notes.iter().filter(|note| matches!(note, SessionEvent::Request(_))).count();
+        match answer.fold {
+            FoldOutcome::Folded(_) => {
                 assert_eq!(n_requests, 1);
                 let calm = engine_on(Arc::clone(&inner));
                 assert_eq!(calm.rebuild(&id(&session), 1, &terms_of).unwrap().body, answer.body);

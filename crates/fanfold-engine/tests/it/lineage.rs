@@ -1,7 +1,7 @@
 //! Forks, rewinds, rotations, and what goes.
 
 use fanfold_core::Extent;
-use fanfold_engine::{Back, Engine, Left, Retention};
+use fanfold_engine::{Back, Engine, FoldOutcome, Retention};
 use fanfold_store::{EndReason, Millis, NodeId, SessionFilter, SessionId};
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
@@ -27,11 +27,11 @@ fn a_body_that_differs_moves_the_session_and_loses_nothing() {
     messages.truncate(4);
     messages.push(user("No, do it otherwise."));
     let answer = request(&engine, "s", &chat(&messages), &terms);
-    assert_eq!((answer.n_new, answer.n_left, engine.row(&id("s")).unwrap().n_messages), (1, 6, 5));
+    assert_eq!((answer.n_new, answer.n_dropped, engine.row(&id("s")).unwrap().n_messages), (1, 6, 5));
     let other = tip(&engine, &id("s"));
     assert_ne!(long, other);
     // A body that is shorter is a rewind.
-    assert_eq!(request(&engine, "s", &chat(&messages[..3]), &terms).n_left, 2);
+    assert_eq!(request(&engine, "s", &chat(&messages[..3]), &terms).n_dropped, 2);
     assert_eq!(engine.row(&id("s")).unwrap().n_messages, 3);
     assert_eq!(engine.redo(&id("s")).unwrap().n_after, 5);
     assert_eq!(tip(&engine, &id("s")), other);
@@ -117,7 +117,7 @@ pub(crate) fn check_fork(engine: &Engine) {
     let handles = engine.handles(&fork).unwrap();
     assert!(handles.len() > 3);
     engine.delete(&id("s")).unwrap();
-    engine.forget();
+    engine.clear_cache();
     for handle in handles {
         engine.recall(&fork, handle.parse().unwrap(), &Extent::Whole).unwrap();
     }
@@ -129,7 +129,7 @@ pub(crate) fn check_fork(engine: &Engine) {
     assert_eq!(engine.row(&second).unwrap().n_messages, 40);
     let before = request(engine, &second.0, &chat(&messages[..40]), &terms).body;
     engine.delete(&fork).unwrap();
-    engine.forget();
+    engine.clear_cache();
     assert_eq!(request(engine, &second.0, &chat(&messages[..40]), &terms).body, before);
     assert_eq!(engine.check_handles(&second).unwrap().1, Vec::<String>::new());
 }
@@ -145,9 +145,10 @@ fn a_fork_from_another_way_has_all_handles_of_that_way() {
         let first = [&messages[..n_first], &[user("This way.")]].concat();
         request(&engine, "s", &chat(&first), &terms);
         let second = [&messages[..n_second], &[user("No, that way.")]].concat();
-        assert!(matches!(request(&engine, "s", &chat(&second), &terms).left, Left::Folded(_)));
-        let stands =
-            engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+        assert!(matches!(request(&engine, "s", &chat(&second), &terms).fold, FoldOutcome::Folded(_)));
+        let stands = engine
+            .with_cached(&id("s"), |followed| followed.session.view().unwrap().handles.clone())
+            .unwrap();
         let fork = engine.fork(&id("s"), None, None).unwrap();
         let (n_handles, broken) = engine.check_handles(&fork).unwrap();
         assert_eq!((n_handles > 0, broken), (true, Vec::new()), "{n_first} and {n_second} messages");
@@ -207,8 +208,8 @@ fn retention_lets_old_sessions_go_and_keeps_what_others_share() {
     assert_eq!(pruned.sessions, [id("old")]);
     assert_eq!(pruned.n_messages, messages.len() as u64 - 4);
     assert!(matches!(
-        request(&engine, "new", &chat(&messages[..4]), &terms("fanfold", 9_000)).left,
-        Left::Whole
+        request(&engine, "new", &chat(&messages[..4]), &terms("fanfold", 9_000)).fold,
+        FoldOutcome::Whole
     ));
     let ended = Retention { before: Millis(i64::MAX), source: None, only_ended: true };
     assert_eq!(engine.prune(&ended).unwrap().sessions, []);

@@ -1,17 +1,17 @@
 //! What was recalled from memory: at the end of what leaves, within the room, and in no store.
 
 use fanfold_core::{Count as _, Tokens, Words};
-use fanfold_engine::{Answer, Ask, Engine, Left, Mode, Recollection, Terms};
+use fanfold_engine::{Engine, FoldOutcome, MemoryRecall, Mode, RequestInput, RequestOutcome, Terms};
 use fanfold_wire::{FENCE, FENCE_END};
 
 use crate::setting::{chat, engine, id, long_chat, terms, terms_of};
 
 const ROOM: Tokens = Tokens(60);
 
-fn send(engine: &Engine, body: &str, terms: &Terms, recalled: Option<&str>) -> Answer {
+fn send(engine: &Engine, body: &str, terms: &Terms, recalled: Option<&str>) -> RequestOutcome {
     let recall = || recalled.map(str::to_owned);
-    let memory = Some(Recollection { room: ROOM, recall: &recall });
-    engine.request(&Ask { memory, ..Ask::new(&id("s"), body, terms, "test") })
+    let memory = Some(MemoryRecall { max_tokens: ROOM, recall: &recall });
+    engine.request(&RequestInput { memory, ..RequestInput::new(&id("s"), body, terms, "test") })
 }
 
 /// A body without what stands in the fence.
@@ -39,13 +39,13 @@ fn what_is_folded_does_not_depend_on_what_is_recalled() {
         let plain = send(&none, &body, &terms, None);
         assert_eq!(without(&answer.body), plain.body, "after {n}");
         assert_eq!(answer.memory.is_some(), n % 7 > 0, "after {n}");
-        let Some(sizes) = answer.sizes else { panic!("{:?}", answer.left) };
+        let Some(sizes) = answer.sizes else { panic!("{:?}", answer.fold) };
         assert!(
             sizes.view + answer.memory.unwrap_or_default() <= Tokens(700),
             "{sizes:?} {:?}",
             answer.memory
         );
-        n_folded += usize::from(matches!(answer.left, Left::Folded(_)));
+        n_folded += usize::from(matches!(answer.fold, FoldOutcome::Folded(_)));
         assert_eq!(answer.new_handles.is_empty(), plain.new_handles.is_empty());
         sent.push(answer.body);
     }
@@ -78,17 +78,22 @@ fn it_is_cut_to_its_room_and_left_out_where_it_has_none() {
 #[test]
 fn what_leaves_as_it_came_has_none_and_nothing_is_asked() {
     let never = || -> Option<String> { panic!("nobody wants it") };
-    let memory = Some(Recollection { room: ROOM, recall: &never });
+    let memory = Some(MemoryRecall { max_tokens: ROOM, recall: &never });
     let terms = terms("fanfold", 700);
     let session = id("s");
     let body = chat(&long_chat(1)[..2]);
-    let observed =
-        engine().request(&Ask { memory, mode: Mode::Observe, ..Ask::new(&session, &body, &terms, "test") });
+    let observed = engine().request(&RequestInput {
+        memory,
+        mode: Mode::Observe,
+        ..RequestInput::new(&session, &body, &terms, "test")
+    });
     assert_eq!((observed.body.as_str(), observed.memory), (body.as_str(), None));
-    assert!(matches!(observed.left, Left::Whole), "{:?}", observed.left);
-    let odd = engine().request(&Ask { memory, ..Ask::new(&session, "no conversation", &terms, "test") });
-    assert!(matches!(odd.left, Left::AsItCame(_)) && odd.body == "no conversation");
+    assert!(matches!(observed.fold, FoldOutcome::Whole), "{:?}", observed.fold);
+    let odd = engine()
+        .request(&RequestInput { memory, ..RequestInput::new(&session, "no conversation", &terms, "test") });
+    assert!(matches!(odd.fold, FoldOutcome::Failed(_)) && odd.body == "no conversation");
     let structured = body.replacen('{', r#"{"response_format":{"type":"json_object"},"#, 1);
-    let answer = engine().request(&Ask { memory, ..Ask::new(&session, &structured, &terms, "test") });
-    assert!(matches!(answer.left, Left::Whole) && answer.body == structured, "{:?}", answer.left);
+    let answer = engine()
+        .request(&RequestInput { memory, ..RequestInput::new(&session, &structured, &terms, "test") });
+    assert!(matches!(answer.fold, FoldOutcome::Whole) && answer.body == structured, "{:?}", answer.fold);
 }

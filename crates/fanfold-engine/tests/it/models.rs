@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fanfold_core::{Budget, Notice, Pressure, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Terms, Trouble};
+use fanfold_engine::{Engine, FoldOutcome, RequestError, RequestInput, Terms};
 use fanfold_store::{MemoryStore, Store};
 use serde_json::{Value, json};
 
@@ -15,18 +15,19 @@ use crate::setting::{TestClock, chat, engine, engine_on, id, long_chat, request,
 fn a_limit_outlives_the_program_that_heard_it() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let first = engine_on(Arc::clone(&store));
-    assert!(first.learn_limit("https://a/v1", "m", Tokens(8_000)).unwrap());
+    assert!(first.record_model_limit("https://a/v1", "m", Tokens(8_000)).unwrap());
     let clock = Arc::new(TestClock::default());
     let later = Engine::new(store, Arc::clone(&clock) as Arc<dyn fanfold_engine::Clock>);
-    let limit = |upstream: &str, model: &str| later.limit(upstream, model).unwrap().map(|limit| limit.0);
+    let limit =
+        |upstream: &str, model: &str| later.model_limit(upstream, model).unwrap().map(|limit| limit.0);
     assert_eq!(limit("https://a/v1", "m"), Some(8_000));
     for (upstream, model) in [("https://b/v1", "m"), ("https://a/v1", "n"), ("https://a/v1", ""), ("", "m")] {
         assert_eq!(limit(upstream, model), None, "{upstream} {model}");
     }
     // The newest word holds, and what is no window is none.
-    assert!(later.learn_limit("https://a/v1", "m", Tokens(16_000)).unwrap());
-    assert!(!later.learn_limit("https://a/v1", "m", Tokens(12)).unwrap());
-    assert!(!later.learn_limit("https://a/v1\nx", "m", Tokens(9_000)).unwrap());
+    assert!(later.record_model_limit("https://a/v1", "m", Tokens(16_000)).unwrap());
+    assert!(!later.record_model_limit("https://a/v1", "m", Tokens(12)).unwrap());
+    assert!(!later.record_model_limit("https://a/v1\nx", "m", Tokens(9_000)).unwrap());
     assert_eq!(limit("https://a/v1", "m"), Some(16_000));
     // After a fortnight it is found out again.
     let day = 24 * 60 * 60 * 1000;
@@ -59,9 +60,9 @@ fn another_model_holds_at_once_and_finds_a_cold_cache() {
     for (name, terms, n) in turns {
         let body = body_for(name, &messages[..n]);
         let answer = request(&with, "s", &body, terms);
-        without.forget();
+        without.clear_cache();
         assert_eq!(answer.body, request(&without, "s", &body, terms).body, "{name} after {n}");
-        let is_folded = matches!(answer.left, Left::Folded(_));
+        let is_folded = matches!(answer.fold, FoldOutcome::Folded(_));
         assert_eq!(is_folded, name == "small", "{name} after {n}");
         assert!(answer.sizes.unwrap().view <= terms.budget.room());
         sent.push(answer.body);
@@ -83,7 +84,7 @@ fn pressures(engine: &Engine, is_forgetting: bool) -> Vec<(Vec<Pressure>, usize)
     let mut told = Vec::new();
     for n in (1..messages.len()).step_by(2) {
         if is_forgetting {
-            engine.forget();
+            engine.clear_cache();
         }
         let answer = request(engine, "s", &agent_body(&messages[..n]), &terms);
         let Some(sizes) = answer.sizes else { continue };
@@ -127,7 +128,7 @@ fn what_fits_nowhere_tells_what_it_needs() {
         json!({ "role": "user", "content": "hi" }),
     ];
     let answer = request(&engine, "s", &chat(&messages), &terms("fanfold", 500));
-    assert!(matches!(answer.left, Left::AsItCame(Trouble::Overflow(_))));
+    assert!(matches!(answer.fold, FoldOutcome::Failed(RequestError::Overflow(_))));
     let sizes = answer.sizes.unwrap();
     assert_eq!((sizes.transcript, sizes.view), (Tokens(701), Tokens(701)));
 }
@@ -141,16 +142,16 @@ fn what_a_person_asks_for_is_folded_and_stays_so() {
     for (n, is_by_hand) in [(20, false), (24, true), (28, false)] {
         let body = chat(&messages[..n]);
         let ask = |engine: &Engine| {
-            engine.request(&Ask { is_by_hand, ..Ask::new(&session, &body, &terms, "test") })
+            engine.request(&RequestInput { is_by_hand, ..RequestInput::new(&session, &body, &terms, "test") })
         };
         let answer = ask(&with);
-        without.forget();
+        without.clear_cache();
         assert_eq!(ask(&without).body, answer.body);
-        assert_eq!(matches!(answer.left, Left::Folded(_)), n > 20, "after {n}");
+        assert_eq!(matches!(answer.fold, FoldOutcome::Folded(_)), n > 20, "after {n}");
     }
     // Asked again there is nothing to do, and it says so.
     let body = chat(&messages[..28]);
-    let ask = Ask { is_by_hand: true, ..Ask::new(&session, &body, &terms, "test") };
+    let ask = RequestInput { is_by_hand: true, ..RequestInput::new(&session, &body, &terms, "test") };
     let folded = with.request(&ask);
     let again = with.request(&ask);
     assert_eq!(again.body, folded.body);

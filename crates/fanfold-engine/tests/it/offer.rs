@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
-use fanfold_engine::{Answer, Ask, Engine, Left, Mode, Offer, Terms, Trouble};
+use fanfold_engine::{
+    Engine, FoldOutcome, Mode, RecallOffer, RequestError, RequestInput, RequestOutcome, Terms,
+};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
@@ -12,14 +14,14 @@ use crate::setting::{engine, id, terms, terms_of};
 
 const TOOL: &str = r#"{"name":"recall","description":"Opens a fold.","input_schema":{"type":"object"}}"#;
 
-fn offer() -> Offer {
+fn offer() -> RecallOffer {
     let words = "The tool `recall` gives the original of a [handle].";
-    Offer { tool: Some(TOOL.to_owned()), words: Some(words.to_owned()) }
+    RecallOffer { tool: Some(TOOL.to_owned()), hint: Some(words.to_owned()) }
 }
 
-fn send(engine: &Engine, session: &str, body: &str, offer: Option<&Offer>) -> Answer {
+fn send(engine: &Engine, session: &str, body: &str, offer: Option<&RecallOffer>) -> RequestOutcome {
     let terms = Terms { format: Some(Format::Anthropic), ..terms("fanfold", 400) };
-    engine.request(&Ask { offer, ..Ask::new(&id(session), body, &terms, "test") })
+    engine.request(&RequestInput { offer, ..RequestInput::new(&id(session), body, &terms, "test") })
 }
 
 fn tools(body: &str) -> Vec<String> {
@@ -38,11 +40,11 @@ fn a_tool_is_offered_for_life_or_never() {
         // Only the first request decides, whatever the later ones say.
         let offered = Some(offer()).filter(|_| i == 0 || i == 4);
         let answer = send(&with, "s", &body, offered.as_ref());
-        without.forget();
+        without.clear_cache();
         assert_eq!(answer.body, send(&without, "s", &body, offered.as_ref()).body, "after {n}");
         assert_eq!(tools(&answer.body), ["recall", "Read"], "after {n}");
         assert!(answer.has_tool);
-        if matches!(answer.left, Left::Whole) {
+        if matches!(answer.fold, FoldOutcome::Whole) {
             assert_eq!(answer.body.replace(&format!("{TOOL},"), ""), body, "nothing else is touched");
         } else {
             assert!(answer.body.contains("The tool `recall` gives the original"), "{}", answer.body);
@@ -64,7 +66,7 @@ fn a_tool_is_offered_for_life_or_never() {
     let later = send(&with, "t", &agent_body(&messages), Some(&offer()));
     assert!(!later.has_tool && later.body.contains("Recall a [handle]"), "{}", later.body);
     // Nor does it get one from a process that remembers nothing.
-    with.forget();
+    with.clear_cache();
     let again = send(&with, "t", &agent_body(&messages), Some(&offer()));
     assert_eq!((again.has_tool, again.body), (false, later.body));
 }
@@ -79,16 +81,18 @@ fn a_tool_that_is_taken_back_never_comes_again() {
         let body = agent_body(&marked(&messages[..n]));
         let is_taken_back = i >= 4;
         let answer = send(&followed, "s", &body, Some(&offer()));
-        replayed.forget();
+        replayed.clear_cache();
         assert_eq!(answer.body, send(&replayed, "s", &body, Some(&offer())).body, "after {n}");
         assert_eq!(answer.has_tool, !is_taken_back, "after {n}");
-        if is_taken_back && matches!(answer.left, Left::Folded(_)) {
+        if is_taken_back && matches!(answer.fold, FoldOutcome::Folded(_)) {
             let has_words = |words: &str| answer.body.contains(words);
             assert!(has_words(WORDS) && !has_words("The tool `recall`"), "{}", answer.body);
         }
         sent.push(answer.body);
         if i == 3 {
-            [&followed, &replayed].iter().for_each(|engine| engine.withdraw(&id("s"), WORDS).unwrap());
+            [&followed, &replayed]
+                .iter()
+                .for_each(|engine| engine.withdraw_recall_tool(&id("s"), WORDS).unwrap());
         }
     }
     assert!(sent.last().unwrap().contains(WORDS));
@@ -119,7 +123,7 @@ fn a_tool_goes_where_there_is_a_place_for_it() {
 #[test]
 fn an_added_tool_is_counted() {
     let body = agent_body(&agent_messages(2));
-    let size = |offer: Option<&Offer>| send(&engine(), "s", &body, offer).sizes.unwrap().view;
+    let size = |offer: Option<&RecallOffer>| send(&engine(), "s", &body, offer).sizes.unwrap().view;
     assert_eq!(size(Some(&offer())), size(None) + Tokens(TOOL.split_whitespace().count() as u64));
 }
 
@@ -132,11 +136,17 @@ fn what_is_only_observed_leaves_as_it_came_and_tells_what_was_to_be_saved() {
     for n in (1..messages.len()).step_by(8) {
         let body = agent_body(&marked(&messages[..n]));
         let session = id("s");
-        let ask =
-            Ask { mode: Mode::Observe, offer: Some(&offer()), ..Ask::new(&session, &body, &terms, "test") };
+        let ask = RequestInput {
+            mode: Mode::Observe,
+            offer: Some(&offer()),
+            ..RequestInput::new(&session, &body, &terms, "test")
+        };
         let answer = observing.request(&ask);
-        assert!(matches!(answer.left, Left::Whole) && answer.body == body && !answer.has_tool, "after {n}");
-        let folded = folding.request(&Ask { mode: Mode::Fold, ..ask });
+        assert!(
+            matches!(answer.fold, FoldOutcome::Whole) && answer.body == body && !answer.has_tool,
+            "after {n}"
+        );
+        let folded = folding.request(&RequestInput { mode: Mode::Fold, ..ask });
         assert_eq!(answer.sizes, folded.sizes);
         let sizes = answer.sizes.unwrap();
         n_saved += sizes.transcript.0 - sizes.view.0;
@@ -146,8 +156,8 @@ fn what_is_only_observed_leaves_as_it_came_and_tells_what_was_to_be_saved() {
     assert!(n_saved > 1_000, "{n_saved}");
     // Who stops observing goes on with the view that was computed all along.
     let body = agent_body(&messages);
-    let answers =
-        [observing, folding].map(|engine| engine.request(&Ask::new(&id("s"), &body, &terms, "test")));
+    let answers = [observing, folding]
+        .map(|engine| engine.request(&RequestInput::new(&id("s"), &body, &terms, "test")));
     assert_eq!(answers[0].body, answers[1].body);
     assert_ne!(answers[0].body, body);
 }
@@ -159,13 +169,16 @@ fn what_comes_too_late_is_kept_and_leaves_as_it_came() {
     let messages = agent_messages(20);
     let first = agent_body(&messages[..9]);
     let now = Instant::now();
-    let in_time =
-        Ask { until: Some(now + Duration::from_secs(600)), ..Ask::new(&session, &first, &terms, "test") };
-    assert!(matches!(engine.request(&in_time).left, Left::Whole | Left::Folded(_)));
+    let in_time = RequestInput {
+        deadline: Some(now + Duration::from_secs(600)),
+        ..RequestInput::new(&session, &first, &terms, "test")
+    };
+    assert!(matches!(engine.request(&in_time).fold, FoldOutcome::Whole | FoldOutcome::Folded(_)));
     let body = agent_body(&messages);
-    let late = engine.request(&Ask { until: Some(now), ..Ask::new(&session, &body, &terms, "test") });
-    assert!(matches!(late.left, Left::AsItCame(Trouble::Late)), "{:?}", late.left);
-    assert!(late.body == body && late.is_kept && late.sizes.is_none());
+    let late = engine
+        .request(&RequestInput { deadline: Some(now), ..RequestInput::new(&session, &body, &terms, "test") });
+    assert!(matches!(late.fold, FoldOutcome::Failed(RequestError::Late)), "{:?}", late.fold);
+    assert!(late.body == body && late.is_stored && late.sizes.is_none());
     assert_eq!(late.n_new, messages.len() - 9);
     let n_requests = engine.requests(&session).unwrap().len();
     assert_eq!(n_requests, 1, "what nobody waited for did not leave");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-use fanfold_engine::{Back, Clock, Engine, Left, Note, Noted, Terms, Trouble};
+use fanfold_engine::{Back, Clock, Engine, FoldOutcome, LoggedEvent, RequestError, SessionEvent, Terms};
 use fanfold_store::{MemoryStore, Millis, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn what_happened_behind_an_early_message_comes_first_whenever_it_was_noted() {
         pinned(&winding, false);
         assert_eq!(winding.redo(&id("s")).unwrap().n_after, 60);
         if is_forgetful {
-            winding.forget();
+            winding.clear_cache();
         }
         assert_eq!(request(&winding, "s", &later, &terms).body, wanted, "forgetful: {is_forgetful}");
     }
@@ -56,7 +56,11 @@ fn beside(window: u64) -> Terms {
 
 fn n_eras(engine: &Engine) -> usize {
     let events = engine.store().events(&id("s"), 0).unwrap();
-    events.iter().filter_map(Noted::read).filter(|noted| matches!(noted.note, Note::Began(_))).count()
+    events
+        .iter()
+        .filter_map(LoggedEvent::decode)
+        .filter(|noted| matches!(noted.event, SessionEvent::NewTerms(_)))
+        .count()
 }
 
 /// Instructions beside the list are its first entry: under other ones the session begins anew, and what was folded to
@@ -68,14 +72,14 @@ fn other_instructions_begin_a_session_anew() {
     for is_forgetful in [false, true] {
         let engine_of_two = engine();
         let crowded = request(&engine_of_two, "s", &body(messages, "Be brief.", 12), &terms);
-        assert!(matches!(crowded.left, Left::Folded(_)), "{:?}", crowded.left);
+        assert!(matches!(crowded.fold, FoldOutcome::Folded(_)), "{:?}", crowded.fold);
         if is_forgetful {
-            engine_of_two.forget();
+            engine_of_two.clear_cache();
         }
         let other = body(messages, "Be kind to everybody.", 0);
         let answer = request(&engine_of_two, "s", &other, &terms);
         assert_eq!(answer.body, request(&engine(), "s", &other, &terms).body, "as one that begins with them");
-        assert!(matches!(answer.left, Left::Whole), "{:?}", answer.left);
+        assert!(matches!(answer.fold, FoldOutcome::Whole), "{:?}", answer.fold);
         assert_eq!(n_eras(&engine_of_two), 2);
         // The same ones go on.
         request(&engine_of_two, "s", &other, &terms);
@@ -110,7 +114,7 @@ fn instructions_whose_marks_move_go_on() {
             let (now, then) = (r#"0.","cache_control":{"type""#, r#"1.","cache_control":{"type""#);
             assert!(moved.body.contains(if i % 2 == 0 { now } else { then }), "{}", moved.body);
             if is_forgetful {
-                moving.forget();
+                moving.clear_cache();
             }
         }
         assert_eq!((n_eras(&moving), n_eras(&still)), (1, 1));
@@ -127,20 +131,21 @@ fn what_an_earlier_request_folded_stays_folded() {
     for is_forgetful in [false, true] {
         let engine = engine();
         let whole = request(&engine, "s", &body(&messages[..11], "Be brief.", 0), &terms);
-        assert!(matches!(whole.left, Left::Whole), "{:?}", whole.left);
+        assert!(matches!(whole.fold, FoldOutcome::Whole), "{:?}", whole.fold);
         request(&engine, "s", &body(&messages[..13], "Be brief.", 12), &terms);
         let folded = engine.handles(&id("s")).unwrap();
         assert!(!folded.is_empty());
         if is_forgetful {
-            engine.forget();
+            engine.clear_cache();
         }
         // By itself all of it fits.
         let alone = request(&crate::setting::engine(), "s", &body(messages, "Be brief.", 0), &terms);
-        assert!(matches!(alone.left, Left::Whole), "{:?}", alone.left);
+        assert!(matches!(alone.fold, FoldOutcome::Whole), "{:?}", alone.fold);
         let after = request(&engine, "s", &body(messages, "Be brief.", 0), &terms);
-        assert!(matches!(after.left, Left::Folded(_)), "{:?}", after.left);
-        let stands =
-            engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+        assert!(matches!(after.fold, FoldOutcome::Folded(_)), "{:?}", after.fold);
+        let stands = engine
+            .with_cached(&id("s"), |followed| followed.session.view().unwrap().handles.clone())
+            .unwrap();
         assert!(stands.iter().any(|handle| folded.contains(&handle.to_string())), "{stands:?} {folded:?}");
         assert!(!after.body.contains("stage 0 line 3"), "{}", after.body);
     }
@@ -166,7 +171,9 @@ impl Clock for Waiting {
 }
 
 /// Sends a body while somebody has the lock, and gives what became of it and how long it took.
-fn while_locked(meanwhile: impl Fn(&dyn Store, i64) + Send + Sync + 'static) -> (Left, i64, Arc<dyn Store>) {
+fn while_locked(
+    meanwhile: impl Fn(&dyn Store, i64) + Send + Sync + 'static,
+) -> (FoldOutcome, i64, Arc<dyn Store>) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let terms = terms("fanfold", 400);
     let messages = long_chat(24);
@@ -181,8 +188,8 @@ fn while_locked(meanwhile: impl Fn(&dyn Store, i64) + Send + Sync + 'static) -> 
     request(&engine, "s", &chat(&messages[..9]), &terms);
     store.lock(&id("s"), "somebody", 300_000, clock.now()).unwrap();
     let answer = request(&engine, "s", &chat(&messages), &terms);
-    assert!(answer.is_kept);
-    (answer.left, clock.waited.load(Ordering::SeqCst), store)
+    assert!(answer.is_stored);
+    (answer.fold, clock.waited.load(Ordering::SeqCst), store)
 }
 
 /// Somebody else who folds is waited for, but not for long.
@@ -193,9 +200,9 @@ fn a_lock_that_is_given_back_in_three_seconds_is_waited_for() {
             store.unlock(&id("s"), "somebody").unwrap();
         }
     });
-    assert!(matches!(left, Left::Folded(_)), "{left:?}");
+    assert!(matches!(left, FoldOutcome::Folded(_)), "{left:?}");
     assert!((2_500..3_000).contains(&waited), "{waited} ms");
     let (left, waited, _) = while_locked(|_, _| {});
-    assert!(matches!(left, Left::AsItCame(Trouble::Locked(_))), "{left:?}");
+    assert!(matches!(left, FoldOutcome::Failed(RequestError::Locked(_))), "{left:?}");
     assert!((3_000..3_500).contains(&waited), "{waited} ms");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::{Prices, ProviderUsage, Tokens};
-use fanfold_engine::{Ask, Engine, Left, Note, Refused, Terms, Trouble};
+use fanfold_engine::{Engine, FoldOutcome, LengthRefusal, RequestError, RequestInput, SessionEvent, Terms};
 use fanfold_store::{MemoryStore, Store};
 use fanfold_testkit::Rng;
 
@@ -25,17 +25,17 @@ fn what_was_refused_is_folded_harder_and_stays_so() {
     let mut sent = Vec::new();
     for limit in [None, Some(Tokens(500)), None] {
         let answer = request(&with, "s", &body, &terms);
-        without.forget();
+        without.clear_cache();
         assert_eq!(answer.body, request(&without, "s", &body, &terms).body);
         let size = answer.sizes.unwrap().view;
         sizes.push(size.0);
         sent.push(answer.body);
         for engine in [&with, &without] {
-            engine.refused(&id("s"), &Refused { counted: None, limit, size: None }).unwrap();
+            engine.record_refusal(&id("s"), &LengthRefusal { counted: None, limit, size: None }).unwrap();
         }
     }
     let answer = request(&with, "s", &chat(&messages), &terms);
-    without.forget();
+    without.clear_cache();
     assert_eq!(answer.body, request(&without, "s", &chat(&messages), &terms).body);
     sizes.push(answer.sizes.unwrap().view.0);
     sent.push(answer.body);
@@ -48,8 +48,11 @@ fn what_was_refused_is_folded_harder_and_stays_so() {
     // Another window is another model's: what the first one refused does not hold for it.
     let wide = crate::setting::terms("fanfold", 100_000);
     let grown = request(&with, "s", &chat(&messages), &wide);
-    assert!(matches!(grown.left, Left::Whole | Left::Folded(_)));
-    assert_eq!(with.look(&id("s"), |followed| followed.session.budget().window()), Some(Tokens(100_000)));
+    assert!(matches!(grown.fold, FoldOutcome::Whole | FoldOutcome::Folded(_)));
+    assert_eq!(
+        with.with_cached(&id("s"), |followed| followed.session.budget().window()),
+        Some(Tokens(100_000))
+    );
 }
 
 #[test]
@@ -61,8 +64,8 @@ fn a_refusal_that_tells_the_size_corrects_the_count() {
     let counted = answer.sizes.unwrap().view;
     // It counts half as much again, and takes what we took for its window.
     let size = Some(Tokens(counted.0 * 3 / 2));
-    let refused = Refused { counted: Some(counted), limit: Some(Tokens(600)), size };
-    engine.refused(&id("s"), &refused).unwrap();
+    let refused = LengthRefusal { counted: Some(counted), limit: Some(Tokens(600)), size };
+    engine.record_refusal(&id("s"), &refused).unwrap();
     let answer = request(&engine, "s", &body, &terms);
     assert!(answer.sizes.unwrap().view.0 * 3 / 2 <= 600, "{:?}", answer.sizes);
 }
@@ -74,7 +77,9 @@ fn a_limit_alone_corrects_the_count_where_it_is_near() {
         let body = chat(&long_chat(20));
         let counted = request(&engine, "s", &body, &terms("fanfold", 600)).sizes.unwrap().view;
         let limit = Some(Tokens(counted.0 * share / 10));
-        engine.refused(&id("s"), &Refused { counted: Some(counted), limit, size: None }).unwrap();
+        engine
+            .record_refusal(&id("s"), &LengthRefusal { counted: Some(counted), limit, size: None })
+            .unwrap();
         assert_eq!((notes(&engine, "corrected"), notes(&engine, "refused")), (n_corrected, 1));
     }
 }
@@ -91,9 +96,9 @@ fn check_counts(permille: u64, seed: u64) {
     while n < messages.len() {
         let body = agent_body(&messages[..n]);
         let answer = request(&with, "s", &body, &terms);
-        without.forget();
+        without.clear_cache();
         assert_eq!(answer.body, request(&without, "s", &body, &terms).body, "{permille} {seed}: after {n}");
-        if matches!(answer.left, Left::AsItCame(Trouble::Overflow(_))) {
+        if matches!(answer.fold, FoldOutcome::Failed(RequestError::Overflow(_))) {
             n += 2;
             continue;
         }
@@ -102,7 +107,7 @@ fn check_counts(permille: u64, seed: u64) {
         assert!(theirs.0 <= window, "{permille} {seed}: {counted} are {theirs} of {window} after {n}");
         let usage = ProviderUsage { input: theirs, cached: theirs, ..ProviderUsage::default() };
         for engine in [&with, &without] {
-            engine.used(&id("s"), counted, &usage).unwrap();
+            engine.record_usage(&id("s"), counted, &usage).unwrap();
         }
         sent.push(answer.body);
         n += 2 * (1 + rng.below(2));
@@ -137,14 +142,22 @@ fn counts_that_waver_do_not_move_the_budget() {
         let counted = answer.sizes.unwrap().view;
         let input = Tokens(counted.0 * (1190 - rng.below(30) as u64) / 1000);
         engine
-            .used(&id("s"), counted, &ProviderUsage { input, cached: input, ..ProviderUsage::default() })
+            .record_usage(
+                &id("s"),
+                counted,
+                &ProviderUsage { input, cached: input, ..ProviderUsage::default() },
+            )
             .unwrap();
     }
     assert!(notes(&engine, "corrected") <= 2, "{}", notes(&engine, "corrected"));
     // What fills less than an eighth of the room tells nothing.
     let n_before = notes(&engine, "corrected");
     engine
-        .used(&id("s"), Tokens(100), &ProviderUsage { input: Tokens(300), ..ProviderUsage::default() })
+        .record_usage(
+            &id("s"),
+            Tokens(100),
+            &ProviderUsage { input: Tokens(300), ..ProviderUsage::default() },
+        )
         .unwrap();
     assert_eq!(notes(&engine, "corrected"), n_before);
 }
@@ -158,7 +171,8 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
     let mut cold = Vec::new();
     for (n, cached, written) in [(3, 0, 0), (5, 0, 0), (7, 0, 80), (9, 80, 0), (11, 0, 0)] {
         let session = id("s");
-        let answer = engine.request(&Ask::new(&session, &agent_body(&messages[..n]), &terms, "test"));
+        let answer =
+            engine.request(&RequestInput::new(&session, &agent_body(&messages[..n]), &terms, "test"));
         let input = answer.sizes.unwrap().view;
         let usage = ProviderUsage {
             input,
@@ -166,13 +180,16 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
             written: Tokens(written),
             ..ProviderUsage::default()
         };
-        engine.used(&session, input, &usage).unwrap();
+        engine.record_usage(&session, input, &usage).unwrap();
         cold.push(notes(&engine, "cooled"));
     }
     // The first one could not find anything; one that writes is warm from then on.
     assert_eq!(cold, [0, 1, 1, 1, 2]);
     let last = engine.store().events(&id("s"), 0).unwrap().pop().unwrap();
-    assert_eq!(fanfold_engine::Noted::read(&last).unwrap().note, Note::Cooled { later: true });
+    assert_eq!(
+        fanfold_engine::LoggedEvent::decode(&last).unwrap().event,
+        SessionEvent::CacheExpired { later: true }
+    );
 }
 
 #[test]
@@ -189,7 +206,9 @@ fn a_cache_that_a_fold_broke_is_not_called_cold() {
         let has_folded = notes(&engine, "fold") > n_folds;
         // Nothing was read from the cache after a fold; else all of it was.
         let cached = if has_folded { Tokens::ZERO } else { input };
-        engine.used(&id("s"), input, &ProviderUsage { input, cached, ..ProviderUsage::default() }).unwrap();
+        engine
+            .record_usage(&id("s"), input, &ProviderUsage { input, cached, ..ProviderUsage::default() })
+            .unwrap();
         assert_eq!(notes(&engine, "cooled"), n_cold, "after {n}");
         n_breaks += usize::from(has_folded);
     }
@@ -208,12 +227,16 @@ fn a_body_that_is_sent_again_is_sent_as_it_was_whatever_was_counted() {
         let Some(sizes) = first.sizes else { continue };
         let input = Tokens(sizes.view.0 * (1100 + 10 * n as u64) / 1000);
         engine
-            .used(&id("s"), sizes.view, &ProviderUsage { input, cached: input, ..ProviderUsage::default() })
+            .record_usage(
+                &id("s"),
+                sizes.view,
+                &ProviderUsage { input, cached: input, ..ProviderUsage::default() },
+            )
             .unwrap();
         assert_eq!(request(&engine, "s", &body, &terms).body, first.body, "after {n}");
-        engine.forget();
+        engine.clear_cache();
         assert_eq!(request(&engine, "s", &body, &terms).body, first.body, "after {n}, replayed");
-        n_folded += usize::from(matches!(first.left, Left::Folded(_)));
+        n_folded += usize::from(matches!(first.fold, FoldOutcome::Folded(_)));
     }
     assert!(n_folded > 3 && notes(&engine, "corrected") > 1, "{n_folded}");
 }
@@ -235,12 +258,12 @@ fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
         let is_overtaken = n % 8 == 1;
         let next = agent_body(&messages[..n + 2]);
         let overtaking = is_overtaken.then(|| request(&other, "s", &next, &terms).body);
-        engine.used(&id("s"), cold.input, &cold).unwrap();
+        engine.record_usage(&id("s"), cold.input, &cold).unwrap();
         let newest = if is_overtaken { &next } else { &body };
         let expected = overtaking.clone().unwrap_or_else(|| first.body.clone());
         for _ in 0..2 {
             assert_eq!(request(&engine, "s", newest, &terms).body, expected, "after {n}");
-            engine.forget();
+            engine.clear_cache();
         }
         sent.push(first.body);
         sent.extend(overtaking);
@@ -264,7 +287,11 @@ fn how_full_it_is_is_told_by_the_numbers_that_decide() {
         let mut again = engine.reopen(&id("s"), &terms_of).unwrap();
         let tokens = again.view().unwrap().tokens.0;
         let budget = again.session.budget();
-        assert_eq!(engine.look(&id("s"), |followed| followed.session.budget()), Some(budget), "{when}");
+        assert_eq!(
+            engine.with_cached(&id("s"), |followed| followed.session.budget()),
+            Some(budget),
+            "{when}"
+        );
         assert_eq!(standing.window, Some((budget.window().0, budget.reserve().0)), "{when}");
         assert_eq!(standing.tokens, Some(tokens), "{when}");
         budget.window().0
@@ -275,7 +302,11 @@ fn how_full_it_is_is_told_by_the_numbers_that_decide() {
         windows.insert(check(&format!("{n} messages are sent")));
         let input = Tokens(counted.0 * (1100 + n as u64) / 1000);
         engine
-            .used(&id("s"), counted, &ProviderUsage { input, cached: input, ..ProviderUsage::default() })
+            .record_usage(
+                &id("s"),
+                counted,
+                &ProviderUsage { input, cached: input, ..ProviderUsage::default() },
+            )
             .unwrap();
         check(&format!("{n} messages are counted"));
     }

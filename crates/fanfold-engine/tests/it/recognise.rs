@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Ask, Engine, MachineClock, Recognised};
+use fanfold_engine::{Engine, MachineClock, RequestInput, SessionMatch};
 use fanfold_store::{MemoryStore, SessionId, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ impl Client {
         Engine::new(Arc::clone(&self.store), Arc::new(MachineClock))
     }
 
-    fn recognise(&self, body: &str) -> Recognised {
+    fn recognise(&self, body: &str) -> SessionMatch {
         let recognised = self.engine.recognise(body, self.format).unwrap();
         let elsewhere = self.restarted().recognise(body, self.format).unwrap();
         assert_eq!(recognised, elsewhere, "a process that remembers nothing says the same");
@@ -37,10 +37,10 @@ impl Client {
 
     /// Sends a body in the session that it belongs to.
     fn send(&self, body: &str) -> (SessionId, String) {
-        let session = self.engine.take_up(&self.recognise(body)).unwrap();
+        let session = self.engine.session_for(&self.recognise(body)).unwrap();
         let terms = fanfold_engine::Terms { format: Some(self.format), ..terms("fanfold", 400) };
-        let answer = self.engine.request(&Ask::new(&session, body, &terms, "test"));
-        assert!(answer.is_kept, "{:?}", answer.left);
+        let answer = self.engine.request(&RequestInput::new(&session, body, &terms, "test"));
+        assert!(answer.is_stored, "{:?}", answer.fold);
         (session, answer.body)
     }
 
@@ -49,8 +49,8 @@ impl Client {
     }
 }
 
-fn forks(from: &SessionId, n_messages: u32) -> Recognised {
-    Recognised::Forks { from: from.clone(), n_messages }
+fn forks(from: &SessionId, n_messages: u32) -> SessionMatch {
+    SessionMatch::Forks { from: from.clone(), n_messages }
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_restart_goes_on_with_the_same_bytes() {
     let mut n_folded = 0;
     for n in (1..messages.len()).step_by(4) {
         let body = agent_body(&marked(&messages[..n]));
-        other.engine.forget();
+        other.engine.clear_cache();
         let (sent, again) = (client.send(&body).1, other.send(&body).1);
         assert_eq!(sent, again, "after {n}");
         n_folded += usize::from(sent != body);
@@ -91,16 +91,16 @@ fn an_edit_and_a_rewind_are_forks_that_go_on_by_themselves() {
     assert_eq!(client.recognise(&chat(&messages[..10])), forks(&session, 10));
     let (rewound, _) = client.send(&chat(&messages[..10]));
     assert_ne!(rewound, session);
-    assert_eq!(client.recognise(&chat(&messages[..10])), Recognised::GoesOn(rewound.clone()));
+    assert_eq!(client.recognise(&chat(&messages[..10])), SessionMatch::Continues(rewound.clone()));
     // An edit: another message where the session has one.
     let mut edited = messages[..12].to_vec();
     edited.push(json!({ "role": "user", "content": "No, look elsewhere." }));
     assert_eq!(client.recognise(&chat(&edited)), forks(&session, 12));
     let (fork, _) = client.send(&chat(&edited));
     edited.push(json!({ "role": "assistant", "content": "Then there." }));
-    assert_eq!(client.recognise(&chat(&edited)), Recognised::GoesOn(fork));
+    assert_eq!(client.recognise(&chat(&edited)), SessionMatch::Continues(fork));
     // The one that was left behind is as it was.
-    assert_eq!(client.recognise(&chat(&messages[..24])), Recognised::GoesOn(session));
+    assert_eq!(client.recognise(&chat(&messages[..24])), SessionMatch::Continues(session));
     assert_eq!(client.n_sessions(), 3);
 }
 
@@ -127,18 +127,18 @@ fn what_the_model_never_answered_is_shared_by_nobody() {
     let (session, _) = client.send(&agent_body(&messages[..1]));
     // The same prompt under other instructions, as for a title.
     let title = json!({ "model": "m", "system": "Write a title.", "messages": &messages[..1] }).to_string();
-    assert_eq!(client.recognise(&title), Recognised::New);
+    assert_eq!(client.recognise(&title), SessionMatch::New);
     let (titled, _) = client.send(&title);
     assert_ne!(titled, session);
     // Both go on as themselves.
-    assert_eq!(client.recognise(&agent_body(&messages[..3])), Recognised::GoesOn(session.clone()));
-    assert_eq!(client.recognise(&title), Recognised::GoesOn(titled));
+    assert_eq!(client.recognise(&agent_body(&messages[..3])), SessionMatch::Continues(session.clone()));
+    assert_eq!(client.recognise(&title), SessionMatch::Continues(titled));
     client.send(&agent_body(&messages));
     // The same task once more, when the first one is long past its first answer.
-    assert_eq!(client.recognise(&agent_body(&messages[..1])), Recognised::New);
+    assert_eq!(client.recognise(&agent_body(&messages[..1])), SessionMatch::New);
     // Instructions that change behind an answer change no session.
     let other = agent_body(&messages).replace("Be careful.", "Be quick.");
-    assert_eq!(client.recognise(&other), Recognised::GoesOn(session));
+    assert_eq!(client.recognise(&other), SessionMatch::Continues(session));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn sessions_that_share_their_system_message_are_strangers() {
     let messages = long_chat(3);
     client.send(&chat(&messages));
     let other = [messages[0].clone(), json!({ "role": "user", "content": "Something else." })];
-    assert_eq!(client.recognise(&chat(&other)), Recognised::New);
+    assert_eq!(client.recognise(&chat(&other)), SessionMatch::New);
 }
 
 #[test]
@@ -185,11 +185,11 @@ fn a_list_that_begins_with_a_summary_is_new_and_one_that_keeps_its_beginning_for
     }
     let (session, _) = client.send(&body(&items));
     let compacted = [item("user", "Summary: ten answers.".to_owned()), items[19].clone()];
-    assert_eq!(client.recognise(&body(&compacted)), Recognised::New);
+    assert_eq!(client.recognise(&body(&compacted)), SessionMatch::New);
     let kept = [&items[..4], &compacted[..1]].concat();
     assert_eq!(client.recognise(&body(&kept)), forks(&session, 4));
     let goes_on = json!({ "model": "m", "input": &items[..2], "previous_response_id": "r1" }).to_string();
-    assert_eq!(client.recognise(&goes_on), Recognised::New);
+    assert_eq!(client.recognise(&goes_on), SessionMatch::New);
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn the_format_is_part_of_it() {
     let messages =
         [json!({ "role": "user", "content": "hi" }), json!({ "role": "assistant", "content": "hello" })];
     let (session, _) = client.send(&chat(&messages));
-    assert_eq!(client.recognise(&chat(&messages)), Recognised::GoesOn(session));
-    assert_eq!(client.engine.recognise(&chat(&messages), Format::Anthropic).unwrap(), Recognised::New);
+    assert_eq!(client.recognise(&chat(&messages)), SessionMatch::Continues(session));
+    assert_eq!(client.engine.recognise(&chat(&messages), Format::Anthropic).unwrap(), SessionMatch::New);
 }
 
 #[test]
@@ -209,11 +209,11 @@ fn what_a_rewind_left_behind_belongs_to_nobody() {
     let (session, _) = client.send(&chat(&messages[..20]));
     client.engine.rewind(&session, fanfold_engine::Back::To(8)).unwrap();
     // All of it is still in the store, but the session is at its eighth message.
-    assert_eq!(client.recognise(&chat(&messages[..20])), Recognised::GoesOn(session.clone()));
+    assert_eq!(client.recognise(&chat(&messages[..20])), SessionMatch::Continues(session.clone()));
     assert_eq!(client.recognise(&chat(&messages[..5])), forks(&session, 5));
     // A rotation takes the place of the one that ended.
     let rotated = client.engine.rotate(&session).unwrap();
-    assert_eq!(client.recognise(&chat(&messages[..9])), Recognised::GoesOn(rotated));
+    assert_eq!(client.recognise(&chat(&messages[..9])), SessionMatch::Continues(rotated));
 }
 
 #[test]
@@ -230,12 +230,12 @@ fn two_at_once_are_both_right() {
         let sent: Vec<String> = std::thread::scope(|scope| {
             let send = || {
                 let recognised = client.engine.recognise(&body, Format::Anthropic).unwrap();
-                assert_eq!(recognised, Recognised::GoesOn(session.clone()));
-                client.engine.request(&Ask::new(&session, &body, &terms, "test"))
+                assert_eq!(recognised, SessionMatch::Continues(session.clone()));
+                client.engine.request(&RequestInput::new(&session, &body, &terms, "test"))
             };
             let threads = [scope.spawn(send), scope.spawn(send)];
             threads.map(|thread| thread.join().unwrap()).map(|answer| {
-                assert!(answer.is_kept && answer.sizes.is_some(), "{:?}", answer.left);
+                assert!(answer.is_stored && answer.sizes.is_some(), "{:?}", answer.fold);
                 answer.body
             })
         })

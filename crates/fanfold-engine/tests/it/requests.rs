@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, Left, Trouble};
+use fanfold_engine::{Engine, FoldOutcome, RequestError};
 use fanfold_store::SqliteStore;
 use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_testkit::trajectories::trajectories;
@@ -18,17 +18,17 @@ fn check(bodies: &[String], policy: &str, window: u64, name: &str) -> usize {
     let mut n_folded = 0;
     for body in bodies {
         let answer = request(&with, "s", body, &terms);
-        without.forget();
+        without.clear_cache();
         let again = request(&without, "s", body, &terms);
         assert_eq!(answer.body, again.body, "{name}: with and without a cache, after {body}");
-        match &answer.left {
-            Left::AsItCame(Trouble::Overflow(_) | Trouble::NotDecoded(_)) => continue,
-            Left::AsItCame(Trouble::Continued) => assert_eq!(answer.body, *body),
-            Left::AsItCame(trouble) => panic!("{name}: {trouble}"),
-            Left::Whole => assert_eq!(answer.body, *body, "{name}"),
-            Left::Folded(_) => n_folded += 1,
+        match &answer.fold {
+            FoldOutcome::Failed(RequestError::Overflow(_) | RequestError::NotDecoded(_)) => continue,
+            FoldOutcome::Failed(RequestError::Continued) => assert_eq!(answer.body, *body),
+            FoldOutcome::Failed(trouble) => panic!("{name}: {trouble}"),
+            FoldOutcome::Whole => assert_eq!(answer.body, *body, "{name}"),
+            FoldOutcome::Folded(_) => n_folded += 1,
         }
-        assert!(answer.is_kept, "{name}");
+        assert!(answer.is_stored, "{name}");
         sent.push(answer.body);
     }
     if !sent.is_empty() {
@@ -125,10 +125,11 @@ fn every_handle_of_a_view_opens_from_the_store() {
     let messages = long_chat(60);
     let body = chat(&messages);
     let answer = request(&engine, "s", &body, &terms("fanfold", 700));
-    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
-    let handles = engine.look(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
+    assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
+    let handles =
+        engine.with_cached(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
     assert!(!handles.is_empty());
-    engine.forget();
+    engine.clear_cache();
     let mut all = String::new();
     for handle in handles {
         all.push_str(&engine.recall(&id("s"), handle, &Extent::Whole).unwrap());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Engine, Left, MachineClock};
+use fanfold_engine::{Engine, FoldOutcome, MachineClock};
 use fanfold_store::{OpenMode, Store};
 
 use crate::cluster;
@@ -44,7 +44,7 @@ fn those_who_fold_one_session_of_a_server_at_once_make_one_fold() {
         let ask = || {
             let engine = Engine::new(open(&database), Arc::new(MachineClock));
             let answer = request(&engine, "s", &chat(&messages), &terms);
-            assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+            assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
             answer.body
         };
         let asking: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();

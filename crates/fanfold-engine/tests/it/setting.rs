@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
-use fanfold_engine::{Answer, Ask, Clock, Engine, Terms};
+use fanfold_engine::{Clock, Engine, RequestInput, RequestOutcome, Terms};
 use fanfold_store::{MemoryStore, Millis, SessionId, Store};
 pub(crate) use fanfold_testkit::stages::long_chat_in_turns as long_chat;
 use fanfold_wire::Conversation;
@@ -56,8 +56,8 @@ pub(crate) fn id(name: &str) -> SessionId {
     SessionId(name.to_owned())
 }
 
-pub(crate) fn request(engine: &Engine, session: &str, body: &str, terms: &Terms) -> Answer {
-    engine.request(&Ask::new(&id(session), body, terms, "test"))
+pub(crate) fn request(engine: &Engine, session: &str, body: &str, terms: &Terms) -> RequestOutcome {
+    engine.request(&RequestInput::new(&id(session), body, terms, "test"))
 }
 
 /// A body as it was when it had fewer messages: for every number of them that is wanted.

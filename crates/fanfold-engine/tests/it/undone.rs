@@ -1,7 +1,7 @@
 //! A checkpoint before a fold brings back what was before it, and a window in which nothing fitted leaves no trace.
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, Left, Trouble};
+use fanfold_engine::{Engine, FoldOutcome, RequestError};
 use fanfold_store::SessionId;
 
 use crate::setting::{chat, engine, id, long_chat, request, terms, terms_of};
@@ -17,7 +17,7 @@ fn n_folds(engine: &Engine, session: &SessionId) -> usize {
 
 /// Every handle opens, and every request is made again as it left.
 fn check_whole(engine: &Engine, session: &SessionId) {
-    engine.forget();
+    engine.clear_cache();
     assert_eq!(engine.check_handles(session).unwrap().1, Vec::<String>::new());
     for handle in engine.handles(session).unwrap() {
         engine.recall(session, handle.parse().unwrap(), &Extent::Whole).unwrap();
@@ -34,13 +34,13 @@ fn a_mistaken_fold_is_undone_and_redone() {
         let body = chat(&long_chat(30));
         let send = |window| {
             if should_forget {
-                engine.forget();
+                engine.clear_cache();
             }
             request(&engine, "s", &body, &terms("fanfold", window))
         };
-        assert!(matches!(send(9_000).left, Left::Whole));
+        assert!(matches!(send(9_000).fold, FoldOutcome::Whole));
         let small = send(400);
-        assert!(matches!(small.left, Left::Folded(_)) && n_folds(&engine, &s) > 0);
+        assert!(matches!(small.fold, FoldOutcome::Folded(_)) && n_folds(&engine, &s) > 0);
         let given = engine.handles(&s).unwrap();
         let step = engine.restore(&s, &newest(&engine, &s)).unwrap();
         assert_eq!((step.n_before, step.n_after, step.n_undone), (step.n_after, step.n_before, 1));
@@ -49,7 +49,7 @@ fn a_mistaken_fold_is_undone_and_redone() {
         assert_eq!(engine.live(&s).unwrap(), vec![0..all; 1]);
         assert_eq!(engine.told(&s).unwrap().unwrap().budget.window().0, 9_000);
         let again = send(9_000);
-        assert!(matches!(again.left, Left::Whole) && again.body == body);
+        assert!(matches!(again.fold, FoldOutcome::Whole) && again.body == body);
         assert_eq!(engine.handles(&s).unwrap(), given, "what was given opens all the same");
         check_whole(&engine, &s);
         // The same fold made again is noted again.
@@ -129,7 +129,7 @@ fn what_was_undone_stays_undone_in_a_fork_whose_parent_goes_and_elsewhere() {
     assert_eq!(n_folds(&engine, &second), 0);
     assert_eq!(request(&engine, &second.0, &body, &terms("fanfold", 9_000)).body, body);
     let folded = request(&engine, &second.0, &body, &terms("fanfold", 400));
-    assert!(matches!(folded.left, Left::Folded(_)) && n_folds(&engine, &second) > 0);
+    assert!(matches!(folded.fold, FoldOutcome::Folded(_)) && n_folds(&engine, &second) > 0);
     check_whole(&engine, &second);
 }
 
@@ -143,10 +143,10 @@ fn a_window_in_which_nothing_fitted_leaves_no_trace() {
             (0..n_before).for_each(|_| drop(request(engine, "s", &body, &middle)));
         }
         let tiny = request(&engine, "s", &body, &terms("fanfold", 20));
-        assert!(matches!(tiny.left, Left::AsItCame(Trouble::Overflow(_))) && tiny.is_kept);
+        assert!(matches!(tiny.fold, FoldOutcome::Failed(RequestError::Overflow(_))) && tiny.is_stored);
         let wanted = request(&straight, "s", &body, &middle);
         assert_eq!(request(&engine, "s", &body, &middle).body, wanted.body, "after {n_before} requests");
-        engine.forget();
+        engine.clear_cache();
         assert_eq!(request(&engine, "s", &body, &middle).body, wanted.body);
         check_whole(&engine, &id("s"));
     }

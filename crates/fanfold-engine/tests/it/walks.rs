@@ -1,6 +1,6 @@
 //! Sessions to which everything happens: whatever it is, a process that followed and one that replays say the same.
 
-use fanfold_engine::{Back, Engine, Left, Note, Trouble};
+use fanfold_engine::{Back, Engine, FoldOutcome, RequestError, SessionEvent};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -35,16 +35,16 @@ impl Walk {
             3 if self.rng.percent(30) => self.policy = ["fanfold", "rules", "hermes"][self.rng.below(3)],
             4 => {
                 let message = self.rng.below(self.n) as u32;
-                self.happens(&Note::Pinned { message });
+                self.happens(&SessionEvent::Pinned { message });
             }
             5 => {
                 let message = self.rng.below(self.n) as u32;
-                self.happens(&Note::Unpinned { message });
+                self.happens(&SessionEvent::Unpinned { message });
             }
-            6 => self.happens(&Note::Focused { topic: format!("stage {}", self.n / 3) }),
-            7 => self.happens(&Note::FoldAsked { from: None, to: None }),
-            8 => self.happens(&Note::Cooled { later: false }),
-            9 if self.rng.percent(30) => self.happens(&Note::Refused { limit: Some(450) }),
+            6 => self.happens(&SessionEvent::Focused { topic: format!("stage {}", self.n / 3) }),
+            7 => self.happens(&SessionEvent::FoldRequested { from: None, to: None }),
+            8 => self.happens(&SessionEvent::CacheExpired { later: false }),
+            9 if self.rng.percent(30) => self.happens(&SessionEvent::Refused { limit: Some(450) }),
             10 => {
                 let to = self.rng.below(self.n) + 1;
                 let kept = self.engines[0].row(&id("s")).map_or(0, |row| row.n_messages);
@@ -57,7 +57,7 @@ impl Walk {
                 let handles = self.engines[0].handles(&id("s")).unwrap_or_default();
                 if !handles.is_empty() {
                     let handle = handles[self.rng.below(handles.len())].clone();
-                    self.happens(&Note::Unfolded { handle });
+                    self.happens(&SessionEvent::Unfolded { handle });
                 }
             }
             12 => {
@@ -85,7 +85,7 @@ impl Walk {
         }
     }
 
-    fn happens(&self, note: &Note) {
+    fn happens(&self, note: &SessionEvent) {
         for engine in &self.engines {
             if engine.row(&id("s")).is_ok() {
                 engine.happened(&id("s"), note).unwrap();
@@ -111,12 +111,12 @@ impl Walk {
         };
         let body = self.body();
         let answers = [0, 1].map(|i| request(&self.engines[i], "s", &body, &terms));
-        self.engines[1].forget();
+        self.engines[1].clear_cache();
         assert_eq!(answers[0].body, answers[1].body, "seed {seed}, request {}", self.sent.len() + 1);
-        match &answers[0].left {
-            Left::AsItCame(Trouble::Overflow(_)) => {}
-            Left::AsItCame(trouble) => panic!("seed {seed}: {trouble}"),
-            Left::Whole | Left::Folded(_) => self.sent.push(answers[0].body.clone()),
+        match &answers[0].fold {
+            FoldOutcome::Failed(RequestError::Overflow(_)) => {}
+            FoldOutcome::Failed(trouble) => panic!("seed {seed}: {trouble}"),
+            FoldOutcome::Whole | FoldOutcome::Folded(_) => self.sent.push(answers[0].body.clone()),
         }
     }
 }

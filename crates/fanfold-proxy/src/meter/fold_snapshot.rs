@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use fanfold_core::{
     Budget, Call, CallId, Engine, Entry, EntryId, Ledger, Place, Pressure, Receipt, Step, Transcript,
 };
-use fanfold_engine::{Followed, Sizes, messages_of, opening_words};
+use fanfold_engine::{FoldedConversation, Sizes, messages_of, opening_words};
 
 /// Length of the shown beginning of a prompt, in characters.
 const MAX_CHARS: usize = 60;
@@ -62,7 +62,11 @@ pub(super) struct SnapshotBase {
 
 impl FoldSnapshot {
     /// A snapshot that continues from the previous one. Without a previous one, the last `n_new` messages are new.
-    pub(super) fn new(followed: &Followed, n_new: usize, before: Option<&SnapshotBase>) -> FoldSnapshot {
+    pub(super) fn new(
+        followed: &FoldedConversation,
+        n_new: usize,
+        before: Option<&SnapshotBase>,
+    ) -> FoldSnapshot {
         let first_new = followed.conversation.messages().len().saturating_sub(n_new) as u32;
         let entries = followed.session.transcript().entries();
         let is_new = |entry: &Entry| messages_of(entry).iter().any(|message| *message >= first_new);

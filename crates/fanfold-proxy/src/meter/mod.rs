@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fanfold_core::Budget;
-use fanfold_engine::{Followed, Sizes};
+use fanfold_engine::{FoldedConversation, Sizes};
 use fanfold_replay::PriceTable;
 use fanfold_store::SessionId;
 
@@ -119,7 +119,7 @@ impl Meter {
     }
 
     /// The sizes and folds of a session after a request with `n_new` new messages, for [`RequestMeter::set_session`].
-    pub fn snapshot(&self, session: &SessionId, followed: &Followed, n_new: usize) -> FoldSnapshot {
+    pub fn snapshot(&self, session: &SessionId, followed: &FoldedConversation, n_new: usize) -> FoldSnapshot {
         let base = self.book().sessions.get(session).and_then(|entry| entry.base.clone());
         FoldSnapshot::new(followed, n_new, base.as_ref())
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fanfold_core::Tokens;
 use fanfold_engine::{
-    Answer, Ask, Engine, Left, Mode, Recognised, Recollection, Terms, Trouble, store_words,
+    Engine, FoldOutcome, MemoryRecall, Mode, RequestError, RequestInput, RequestOutcome, SessionMatch, Terms,
+    store_message,
 };
 use fanfold_store::{SessionId, StoreError};
 use fanfold_wire::Incoming;
@@ -153,7 +154,8 @@ impl FoldRun<'_> {
         })?;
         let limit = attempt.reported_limit.filter(|limit| *limit >= MIN_WINDOW);
         if let Some(limit) = limit
-            && let Err(error) = engine.learn_limit(upstream, model.as_deref().unwrap_or_default(), limit)
+            && let Err(error) =
+                engine.record_model_limit(upstream, model.as_deref().unwrap_or_default(), limit)
         {
             tracing::debug!(%error, "a context window could not be stored");
         }
@@ -164,7 +166,7 @@ impl FoldRun<'_> {
     fn parse_again(&self) -> Result<Incoming, Bypass> {
         let Conversation { text, format, .. } = self.conversation;
         let text = std::str::from_utf8(text).map_err(|_| BypassReason::NotDecoded)?;
-        Ok(Incoming::open(text, Some(*format)).map_err(Trouble::from)?)
+        Ok(Incoming::open(text, Some(*format)).map_err(RequestError::from)?)
     }
 
     fn fold(
@@ -184,7 +186,7 @@ impl FoldRun<'_> {
         let terms = self.settle_window(engine, &session, terms)?;
         let found = Instant::now();
         if let Some(refused) = &attempt.refused
-            && let Err(error) = engine.refused(&session.id, refused)
+            && let Err(error) = engine.record_refusal(&session.id, refused)
         {
             tracing::warn!(session = %session.id, %error, "a refusal could not be recorded");
         }
@@ -192,7 +194,7 @@ impl FoldRun<'_> {
         let form = self.context.quirks.form(&conversation.provider, Some(&session.id));
         let answer =
             self.request(engine, &session, Body { parsed, text: body, received, has_tools }, form, &terms)?;
-        if let Left::AsItCame(trouble) = &answer.left {
+        if let FoldOutcome::Failed(trouble) = &answer.fold {
             return Ok(self.unchanged(trouble, session.id, &answer, &terms));
         }
         self.context.engine.report(None);
@@ -201,7 +203,8 @@ impl FoldRun<'_> {
             self.context.subagents.insert(&conversation.caller, &session.id);
         }
         let timings = vec![("recognise", started, found - started), ("fold", found, found.elapsed())];
-        let (is_folded, new_handles) = (matches!(answer.left, Left::Folded(_)), answer.new_handles.clone());
+        let (is_folded, new_handles) =
+            (matches!(answer.fold, FoldOutcome::Folded(_)), answer.new_handles.clone());
         let prepared = self.prepared(engine, session.id.clone(), answer, form, &terms);
         if let Some(memory) = &conversation.memory {
             memory.offer(engine, &session.id, &new_handles);
@@ -220,7 +223,7 @@ impl FoldRun<'_> {
         body: Body<'_>,
         form: Form,
         terms: &Terms,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<RequestOutcome, StoreError> {
         let conversation = self.conversation;
         let parent = self.parent(engine, session.is_new)?;
         let recall = match conversation.accepts_tool {
@@ -230,18 +233,18 @@ impl FoldRun<'_> {
         let offer = session.is_new.then(|| recall.offer(body.text, conversation.format, body.has_tools));
         let recall_memory = || conversation.memory.as_ref().and_then(TurnMemory::text);
         let source = if conversation.caller.is_subagent { SUBAGENT_SOURCE } else { SOURCE };
-        let ask = Ask {
+        let ask = RequestInput {
             parent: parent.as_ref(),
             mode: self.context.mode,
-            until: Some(self.until),
+            deadline: Some(self.until),
             offer: offer.as_ref(),
             memory: conversation
                 .memory
                 .as_ref()
-                .map(|memory| Recollection { room: memory.room(), recall: &recall_memory }),
+                .map(|memory| MemoryRecall { max_tokens: memory.room(), recall: &recall_memory }),
             received: Some(body.received),
             form: form.body_form(),
-            ..Ask::new(&session.id, body.text, terms, source)
+            ..RequestInput::new(&session.id, body.text, terms, source)
         };
         Ok(engine.request_parsed(&ask, body.parsed))
     }
@@ -251,13 +254,13 @@ impl FoldRun<'_> {
         &self,
         engine: &Engine,
         session: SessionId,
-        answer: Answer,
+        answer: RequestOutcome,
         form: Form,
         terms: &Terms,
     ) -> PreparedBody {
-        let outcome = match &answer.left {
+        let outcome = match &answer.fold {
             _ if answer.is_rejected => Outcome::Unchanged(BypassReason::NotTaken),
-            Left::Folded(_) => Outcome::Folded,
+            FoldOutcome::Folded(_) => Outcome::Folded,
             _ if self.context.mode == Mode::Observe
                 && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
             {
@@ -271,13 +274,14 @@ impl FoldRun<'_> {
             LocalCount { tokens, window: terms.budget.window() }
         });
         let meter = &self.context.meter;
-        let snapshot = engine.look(&session, |followed| meter.snapshot(&session, followed, answer.n_new));
+        let snapshot =
+            engine.with_cached(&session, |followed| meter.snapshot(&session, followed, answer.n_new));
         if let Some(snapshot) = &snapshot {
             meter.report_pressure(&session, &answer.notices, Tokens(snapshot.sent), Tokens(snapshot.room));
         }
         let is_received = |body: &Bytes| *body == self.conversation.received;
         let body = Bytes::from(answer.body);
-        let unruled = answer.unruled.map_or_else(|| body.clone(), Bytes::from);
+        let unruled = answer.before_rules.map_or_else(|| body.clone(), Bytes::from);
         PreparedBody {
             body: Some(body).filter(|body| !is_received(body)),
             unruled: Some(unruled).filter(|unruled| !is_received(unruled)),
@@ -295,9 +299,9 @@ impl FoldRun<'_> {
     /// The received body, where the engine could not fold it.
     fn unchanged(
         &self,
-        trouble: &Trouble,
+        trouble: &RequestError,
         session: SessionId,
-        answer: &Answer,
+        answer: &RequestOutcome,
         terms: &Terms,
     ) -> PreparedBody {
         let reason = self.report(trouble, Some(&session));
@@ -321,7 +325,7 @@ impl FoldRun<'_> {
     /// The window that the provider reported in an earlier refusal.
     fn learnt_window(&self, engine: &Engine) -> Option<Tokens> {
         let Conversation { upstream, model, .. } = self.conversation;
-        engine.limit(upstream, model.as_deref().unwrap_or_default()).ok().flatten()
+        engine.model_limit(upstream, model.as_deref().unwrap_or_default()).ok().flatten()
     }
 
     /// The session of the agent that started this one. A deleted parent is ignored.
@@ -332,16 +336,16 @@ impl FoldRun<'_> {
     }
 
     /// Logs why a body is sent unchanged. Errors may quote the body, so only sizes and errors of the store are logged.
-    fn report(&self, trouble: &Trouble, session: Option<&SessionId>) -> BypassReason {
+    fn report(&self, trouble: &RequestError, session: Option<&SessionId>) -> BypassReason {
         let session = session.map_or("", |session| &session.0);
         let why = BypassReason::from(trouble);
         match trouble {
-            Trouble::Store(error) => {
+            RequestError::Store(error) => {
                 self.context.engine.report(Some(error));
-                let store = store_words(error);
+                let store = store_message(error);
                 tracing::warn!(session, %why, store, "body sent unchanged");
             }
-            Trouble::Overflow(overflow) => {
+            RequestError::Overflow(overflow) => {
                 let (needs, has) = (overflow.smallest.0, overflow.room.0);
                 tracing::warn!(session, %why, needs, has, "body sent unchanged: it needs a larger --window");
             }
@@ -355,7 +359,7 @@ impl FoldRun<'_> {
 enum Bypass {
     Reason(BypassReason),
     /// The engine failed; this is logged.
-    Trouble(Trouble),
+    Trouble(RequestError),
 }
 
 impl From<BypassReason> for Bypass {
@@ -364,8 +368,8 @@ impl From<BypassReason> for Bypass {
     }
 }
 
-impl From<Trouble> for Bypass {
-    fn from(trouble: Trouble) -> Bypass {
+impl From<RequestError> for Bypass {
+    fn from(trouble: RequestError) -> Bypass {
         Bypass::Trouble(trouble)
     }
 }
@@ -381,17 +385,18 @@ fn find_session(
     engine: &Engine,
     parsed: Incoming,
     name: Option<&String>,
-) -> Result<(FoundSession, Incoming), Trouble> {
+) -> Result<(FoundSession, Incoming), RequestError> {
     let Some(name) = name else {
-        let found = engine.recognise_whole(parsed)?;
-        let (id, is_new) = (engine.take_up(&found.recognised)?, found.recognised == Recognised::New);
+        let found = engine.recognise_with_recalls(parsed)?;
+        let (id, is_new) =
+            (engine.session_for(&found.session_match)?, found.session_match == SessionMatch::New);
         return Ok((FoundSession { id, is_new, with_recalls: found.with_recalls }, found.incoming));
     };
     let id = SessionId(name.clone());
     let is_new = engine.store().session(&id)?.is_none();
     let with_recalls = match is_new {
         true => None,
-        false => engine.with_recalls_of(&id, parsed.text(), parsed.format())?,
+        false => engine.insert_hidden_recalls(&id, parsed.text(), parsed.format())?,
     };
     let parsed = match &with_recalls {
         Some(whole) => engine.open(whole, parsed.format())?,

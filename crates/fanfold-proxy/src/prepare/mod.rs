@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fanfold_core::Tokens;
-use fanfold_engine::Refused;
+use fanfold_engine::LengthRefusal;
 use fanfold_wire::{Format, Incoming};
 
 use crate::admission::body_quota::QuotaShare;
@@ -59,7 +59,7 @@ pub(crate) struct Attempt {
     /// The parsed body, where it is still at hand.
     pub(crate) parsed: Option<Incoming>,
     /// How the provider refused the last attempt for its length.
-    pub(crate) refused: Option<Refused>,
+    pub(crate) refused: Option<LengthRefusal>,
     /// The limit that it reported.
     pub(crate) reported_limit: Option<Tokens>,
     /// The session of the last attempt.

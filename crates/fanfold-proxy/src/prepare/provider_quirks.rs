@@ -201,7 +201,7 @@ fn resend(
 ) -> Option<(Bytes, bool)> {
     let session = refused.session.as_ref()?;
     let refused = RefusedBody {
-        unruled: str::from_utf8(refused.unruled.as_ref()?).ok()?,
+        before_rules: str::from_utf8(refused.unruled.as_ref()?).ok()?,
         sent: str::from_utf8(refused.body.as_ref()?).ok()?,
         received: str::from_utf8(&conversation.received).ok()?,
         format: conversation.format,

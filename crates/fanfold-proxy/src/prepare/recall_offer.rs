@@ -1,6 +1,6 @@
 //! How models recall folded originals: with a tool that the proxy answers, over MCP, or not at all. Stubs name the way.
 
-use fanfold_engine::Offer;
+use fanfold_engine::RecallOffer;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{accepts_recall_tool, recall_tool};
 
@@ -26,21 +26,21 @@ impl Recall {
     }
 
     /// The offer for a session that begins with a body.
-    pub(crate) fn offer(self, body: &str, format: Format, has_tools: bool) -> Offer {
+    pub(crate) fn offer(self, body: &str, format: Format, has_tools: bool) -> RecallOffer {
         let words = |words: &str| Some(words.to_owned());
         match self {
             // A conversation without tools has little to fold, and its client may not expect a call.
-            Recall::Tool if has_tools && accepts_recall_tool(body, format) => Offer {
+            Recall::Tool if has_tools && accepts_recall_tool(body, format) => RecallOffer {
                 tool: recall_tool(format).map(str::to_owned),
-                words: words("Call fanfold_recall with a [handle] for the original."),
+                hint: words("Call fanfold_recall with a [handle] for the original."),
             },
-            Recall::Mcp => Offer {
+            Recall::Mcp => RecallOffer {
                 tool: None,
-                words: words(
+                hint: words(
                     "Call the tool recall of the MCP server fanfold with a [handle] for the original.",
                 ),
             },
-            Recall::Tool | Recall::Off => Offer { tool: None, words: words(NO_RECALL) },
+            Recall::Tool | Recall::Off => RecallOffer { tool: None, hint: words(NO_RECALL) },
         }
     }
 }
@@ -55,7 +55,7 @@ mod tests {
         let without = r#"{"model":"m","messages":[]}"#;
         assert!(Recall::Tool.offer(with, Format::Chat, true).tool.is_some());
         assert!(Recall::Tool.offer(without, Format::Chat, false).tool.is_none());
-        assert!(Recall::Mcp.offer(with, Format::Chat, true).words.is_some_and(|words| words.contains("MCP")));
+        assert!(Recall::Mcp.offer(with, Format::Chat, true).hint.is_some_and(|hint| hint.contains("MCP")));
         assert!(Recall::Off.offer(with, Format::Chat, true).tool.is_none());
     }
 }

@@ -66,7 +66,7 @@ impl TurnMemory {
             return;
         }
         // Secrets are redacted in the whole text: a part may not show that it belongs to a secret.
-        let originals = engine.look(session, |followed| {
+        let originals = engine.with_cached(session, |followed| {
             let wholes = handles.iter().filter_map(|handle| followed.session.recall_in_context(*handle).ok());
             let clean = |parts: Vec<(String, Range<usize>)>| -> String {
                 parts.iter().map(|(whole, part)| redact_within(whole, part.clone())).collect()

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream};
 use axum::response::Response;
 use bytes::Bytes;
-use fanfold_engine::{Beside, Engine, Opened};
+use fanfold_engine::{Engine, HiddenRecall, HiddenRecallRecord};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{self, Failure, PromptFill, RecallRequest, ReplyJoiner, RoundEffect, ToolCall};
@@ -305,11 +305,17 @@ impl RecallRounds {
             .shared
             .pending_recalls
             .add(reply::HiddenRecalls { client_calls: theirs.clone(), recalls: answered });
-        let opened =
-            |(call, result): (ToolCall, String)| Opened { call: call.id, arguments: call.arguments, result };
-        let beside = Beside { theirs, ours: ours.into_iter().zip(results).map(opened).collect() };
+        let opened = |(call, result): (ToolCall, String)| HiddenRecall {
+            call: call.id,
+            arguments: call.arguments,
+            result,
+        };
+        let beside = HiddenRecallRecord {
+            client_calls: theirs,
+            recalls: ours.into_iter().zip(results).map(opened).collect(),
+        };
         let session = self.session.clone();
-        let recorded = self.with_engine(move |engine| engine.recalled_beside(&session, beside)).await;
+        let recorded = self.with_engine(move |engine| engine.record_hidden_recalls(&session, beside)).await;
         match recorded {
             Some(Ok(())) => {}
             // The next request lacks the call, so the model may repeat it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use fanfold_core::Tokens;
-use fanfold_engine::{Engine, Mode, OpError, Refused};
+use fanfold_engine::{Engine, LengthRefusal, Mode, OpError};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{PromptFill, Refusal};
@@ -137,7 +137,7 @@ impl Sender<'_> {
         let size = refusal.prompt_size().map(Tokens);
         let attempt = Attempt {
             parsed: None,
-            refused: Some(Refused { counted, limit, size }),
+            refused: Some(LengthRefusal { counted, limit, size }),
             reported_limit,
             session: refused.session.as_ref().map(|session| session.0.clone()),
         };
@@ -149,12 +149,12 @@ impl Sender<'_> {
     /// Withdraws a limit that was only assumed: folding harder did not help, so the refusal was about something else.
     async fn withdraw_assumed_limit(&self, session: Option<SessionId>, refusal: Refusal) {
         let Some(session) = session.filter(|_| refusal.is_guess()) else { return };
-        self.update_session(session, |engine, session| engine.not_refused(session)).await;
+        self.update_session(session, |engine, session| engine.retract_refusal(session)).await;
     }
 
     /// Withdraws the recall tool from a session, so that later stubs do not mention it.
     async fn withdraw_tool(&self, session: SessionId) {
-        self.update_session(session, |engine, session| engine.withdraw(session, NO_RECALL)).await;
+        self.update_session(session, |engine, session| engine.withdraw_recall_tool(session, NO_RECALL)).await;
     }
 
     /// Updates a session on a blocking thread. The update continues if it misses the deadline.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Transcript, Words};
-use fanfold_engine::{Ask, Engine, Left, MachineClock, Offer, Terms};
+use fanfold_engine::{Engine, FoldOutcome, MachineClock, RecallOffer, RequestInput, Terms};
 use fanfold_store::{MemoryStore, SessionId};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
@@ -105,8 +105,8 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
     let mut sessions = BTreeSet::new();
     for (i, body) in bodies.iter().enumerate() {
         let recognised = engine.recognise(body, format_of(kind)).unwrap();
-        let session = engine.take_up(&recognised).unwrap();
-        let mut ask = Ask::new(&session, body, &terms, "test");
+        let session = engine.session_for(&recognised).unwrap();
+        let mut ask = RequestInput::new(&session, body, &terms, "test");
         let offer = offer(kind, body).filter(|_| seed.is_multiple_of(3));
         ask.offer = offer.as_ref();
         let answer = engine.request(&ask);
@@ -118,20 +118,20 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
             )
         };
         sums.n_requests += 1;
-        match &answer.left {
-            Left::Whole if !answer.has_tool && answer.body != *body => {
+        match &answer.fold {
+            FoldOutcome::Whole if !answer.has_tool && answer.body != *body => {
                 return Err(wrong("whole, and yet other bytes".to_owned()));
             }
-            Left::Whole => {}
-            Left::Folded(_) => {
+            FoldOutcome::Whole => {}
+            FoldOutcome::Folded(_) => {
                 let size = size_of(kind, &answer.body);
                 if size > window {
                     return Err(wrong(format!("{size} tokens left for a window of {window}")));
                 }
                 sums.n_folded += 1;
             }
-            Left::AsItCame(fanfold_engine::Trouble::Overflow(_)) => sums.n_refused += 1,
-            Left::AsItCame(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
+            FoldOutcome::Failed(fanfold_engine::RequestError::Overflow(_)) => sums.n_refused += 1,
+            FoldOutcome::Failed(trouble) => return Err(wrong(format!("trouble: {trouble}"))),
         }
         if let Some(why) = worse(kind, body, &answer.body) {
             return Err(wrong(why));
@@ -165,12 +165,12 @@ fn talk_through(kind: Kind, seed: u64) -> Result<Sums, String> {
 }
 
 /// The tool that opens folds, where a proxy would offer it.
-fn offer(kind: Kind, body: &str) -> Option<Offer> {
+fn offer(kind: Kind, body: &str) -> Option<RecallOffer> {
     let parsed: Value = serde_json::from_str(body).unwrap();
     let has_tools = parsed["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let format = format_of(kind);
     let tool = recall_tool(format).filter(|_| has_tools && accepts_recall_tool(body, format))?;
-    Some(Offer { tool: Some(tool.to_owned()), words: None })
+    Some(RecallOffer { tool: Some(tool.to_owned()), hint: None })
 }
 
 /// Two messages of the user's, or a note of ours behind a result, where no role may speak twice in a row.
@@ -189,7 +189,7 @@ fn neighbours(kind: Kind, body: &str) -> Option<String> {
 
 /// Whether people's words may be missing: by design of the policy, or as a last resort that a receipt tells.
 fn may_cut(engine: &Engine, session: &SessionId, policy: &str) -> bool {
-    let is_told = engine.look(session, |followed| {
+    let is_told = engine.with_cached(session, |followed| {
         followed.session.ledger().receipts().iter().any(|receipt| !receipt.user_text.is_empty())
     });
     matches!(policy, "hermes" | "hamr") || is_told.unwrap_or(false)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fanfold_core::{Feedback, FoldRequest, FoldStatus, Notice, Pressure, Tokens};
-use fanfold_engine::{Followed, Wishes};
+use fanfold_engine::{FoldOptions, FoldedConversation};
 use serde_json::{Value, json};
 
 pub(crate) use self::summarise::SummaryOutcome;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, reporter: Reporter) -> Res
     }
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("-"));
     check_outputs(args, Some(&file))?;
-    let wishes = Wishes { pins: args.pin.clone(), has_course: args.dry_run };
+    let wishes = FoldOptions { pins: args.pin.clone(), record_sizes: args.dry_run };
     let mut followed = open(&file, options, &wishes, reporter)?;
     let summary = match args.summarise {
         true => Some(summarise::unstored(&mut followed, options, reporter)?),
@@ -123,14 +123,14 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, reporter: Reporter) -> Res
 }
 
 /// Folds on request. Returns nothing if no view fits, which the view reports.
-fn fold_now(followed: &mut Followed) -> Option<Feedback> {
+fn fold_now(followed: &mut FoldedConversation) -> Option<Feedback> {
     followed.session.fold(&FoldRequest { force: true, ..FoldRequest::default() }).ok()
 }
 
 /// Reports the outcome. A request to fold gets an answer even if there was nothing to do.
 fn report_fold(
     args: &FoldArgs,
-    followed: &Followed,
+    followed: &FoldedConversation,
     feedback: Option<Feedback>,
     view: Tokens,
     reporter: Reporter,
@@ -154,7 +154,7 @@ fn explain_notices(notices: &[Notice]) {
 }
 
 /// Warns that user messages were shortened, counting each message once.
-fn report_shortened(followed: &Followed, reporter: Reporter) {
+fn report_shortened(followed: &FoldedConversation, reporter: Reporter) {
     let receipts = followed.session.ledger().receipts();
     let shortened: BTreeSet<_> = receipts.iter().flat_map(|receipt| &receipt.user_text).collect();
     let n_shortened = shortened.len();
@@ -183,7 +183,11 @@ fn write_json(args: &FoldArgs, value: &Value) -> Result<()> {
     write(args, &format!("{value:#}\n"))
 }
 
-fn write_receipts(path: &Path, followed: &Followed, summary: Option<&SummaryOutcome>) -> Result<()> {
+fn write_receipts(
+    path: &Path,
+    followed: &FoldedConversation,
+    summary: Option<&SummaryOutcome>,
+) -> Result<()> {
     let mut receipts = receipt_json::receipts(followed.session.ledger());
     if let (Some(all), Some(summary)) = (receipts.as_array_mut(), summary) {
         let at = followed.session.transcript().len();

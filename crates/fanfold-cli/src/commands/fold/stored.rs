@@ -1,7 +1,7 @@
 //! `fanfold fold --session`: folds a conversation into a stored session.
 
 use fanfold_core::{Engine, Feedback, Notice, new_pressure_level};
-use fanfold_engine::{Answer, Ask, Left, Trouble, Wishes};
+use fanfold_engine::{FoldOptions, FoldOutcome, RequestError, RequestInput, RequestOutcome};
 use fanfold_wire::Repair;
 use serde_json::json;
 
@@ -36,9 +36,9 @@ pub(super) fn run(args: &FoldArgs, name: &str, options: &Options, reporter: Repo
         }
     };
     let (answer, summary, repairs) = fold(&target, &body, &source, args, options, reporter)?;
-    let state = match &answer.left {
-        Left::Folded(_) => BodyState::Folded,
-        Left::Whole | Left::AsItCame(_) => BodyState::Unchanged,
+    let state = match &answer.fold {
+        FoldOutcome::Folded(_) => BodyState::Folded,
+        FoldOutcome::Whole | FoldOutcome::Failed(_) => BodyState::Unchanged,
     };
     report_repairs(&repairs, state, reporter);
     report(&target, args, &answer, summary.as_ref(), reporter)?;
@@ -46,12 +46,13 @@ pub(super) fn run(args: &FoldArgs, name: &str, options: &Options, reporter: Repo
         return if args.dry_run { Ok(()) } else { write(args, &answer.body) };
     }
     let body = (!args.dry_run).then_some(&*answer.body);
-    let report =
-        target.engine.look(&target.id, |followed| receipt_json::folded(followed, summary.as_ref(), body));
+    let report = target
+        .engine
+        .with_cached(&target.id, |followed| receipt_json::folded(followed, summary.as_ref(), body));
     // A conversation that could not be followed is written unchanged.
     let mut report = report.unwrap_or_else(|| json!({ "body": answer.body }));
     report["session"] = json!(target.id.0);
-    report["kept"] = json!(answer.is_kept);
+    report["kept"] = json!(answer.is_stored);
     write_json(args, &report)
 }
 
@@ -78,7 +79,7 @@ fn fold(
     args: &FoldArgs,
     options: &Options,
     reporter: Reporter,
-) -> Result<(Answer, Option<SummaryOutcome>, Vec<Repair>)> {
+) -> Result<(RequestOutcome, Option<SummaryOutcome>, Vec<Repair>)> {
     let Target { engine, id } = target;
     let format = terms::format(options)?;
     let (conversation, changes) =
@@ -91,34 +92,36 @@ fn fold(
     let repairs = conversation.repairs().to_vec();
     let mut pending = None;
     if args.summarise {
-        let wishes = Wishes { pins: args.pin.clone(), ..Wishes::default() };
-        let mut followed = fanfold_engine::Followed::body(conversation, changes, &terms, &wishes);
+        let wishes = FoldOptions { pins: args.pin.clone(), ..FoldOptions::default() };
+        let mut followed =
+            fanfold_engine::FoldedConversation::from_body(conversation, changes, &terms, &wishes);
         // If nothing fits, the fold reports it.
         if followed.view().is_ok() {
             pending = Some(StoredSummary::request(engine, id, &followed, options, reporter)?);
         }
     }
-    let ask = Ask::new(id, body, &terms, "cli");
-    let answer = engine.request(&Ask { pins: &args.pin, is_by_hand: args.now, ..ask });
-    let is_viewed = matches!(answer.left, Left::Whole | Left::Folded(_));
+    let ask = RequestInput::new(id, body, &terms, "cli");
+    let answer = engine.request(&RequestInput { pins: &args.pin, is_by_hand: args.now, ..ask });
+    let is_viewed = matches!(answer.fold, FoldOutcome::Whole | FoldOutcome::Folded(_));
     let Some(pending) = pending.filter(|_| is_viewed) else { return Ok((answer, None, repairs)) };
-    let (again, summary) = place_summary(target, &Ask::new(id, body, &terms, "cli"), pending, reporter)?;
-    let answer = Answer { n_new: answer.n_new, n_left: answer.n_left, ..again };
+    let (again, summary) =
+        place_summary(target, &RequestInput::new(id, body, &terms, "cli"), pending, reporter)?;
+    let answer = RequestOutcome { n_new: answer.n_new, n_dropped: answer.n_dropped, ..again };
     Ok((answer, Some(summary), repairs))
 }
 
 /// Stores the summary and folds the messages that it covers.
 fn place_summary(
     target: &Target,
-    ask: &Ask<'_>,
+    ask: &RequestInput<'_>,
     summary: StoredSummary,
     reporter: Reporter,
-) -> Result<(Answer, SummaryOutcome)> {
+) -> Result<(RequestOutcome, SummaryOutcome)> {
     let engine = &target.engine;
     let (ended, sizes) = summary.store(engine, ask.session)?;
     let answer = engine.request(ask);
     let is_placed =
-        engine.look(ask.session, |followed| summarise::report(&sizes, followed, &ended, reporter));
+        engine.with_cached(ask.session, |followed| summarise::report(&sizes, followed, &ended, reporter));
     Ok((answer, summary.into_outcome(ended, is_placed.unwrap_or_default())))
 }
 
@@ -126,24 +129,24 @@ fn place_summary(
 fn report(
     target: &Target,
     args: &FoldArgs,
-    answer: &Answer,
+    answer: &RequestOutcome,
     summary: Option<&SummaryOutcome>,
     reporter: Reporter,
 ) -> Result<()> {
     let Target { engine, id } = target;
-    let stored = match answer.is_kept {
+    let stored = match answer.is_stored {
         true if args.dry_run => format!("{} would be stored", count(answer.n_new, "new message")),
         true => format!("{} stored", count(answer.n_new, "new message")),
         false => "not stored".to_owned(),
     };
     reporter.line(&format!("{} {id}: {stored}", paint(style::DIM, "session")));
-    if answer.n_left > 0 {
-        let left = count(answer.n_left, "message");
+    if answer.n_dropped > 0 {
+        let left = count(answer.n_dropped, "message");
         reporter.warn(&format!(
             "left behind: {left} that this conversation does not have; `fanfold sessions redo {id}` restores them"
         ));
     }
-    let written = engine.look(id, |followed| -> Result<()> {
+    let written = engine.with_cached(id, |followed| -> Result<()> {
         if args.dry_run
             && let Ok(view) = followed.view()
         {
@@ -154,7 +157,7 @@ fn report(
             explain_notices(&answer.notices);
         }
         report_fold(&*followed.session, args, answer, reporter);
-        if matches!(answer.left, Left::Folded(_)) {
+        if matches!(answer.fold, FoldOutcome::Folded(_)) {
             report_shortened(followed, reporter);
         }
         match &args.receipt {
@@ -163,10 +166,10 @@ fn report(
         }
     });
     written.transpose()?;
-    match &answer.left {
-        Left::Whole | Left::Folded(_) => Ok(()),
-        Left::AsItCame(Trouble::Overflow(overflow)) => Err(Failure::from(&**overflow)),
-        Left::AsItCame(trouble) => {
+    match &answer.fold {
+        FoldOutcome::Whole | FoldOutcome::Folded(_) => Ok(()),
+        FoldOutcome::Failed(RequestError::Overflow(overflow)) => Err(Failure::from(&**overflow)),
+        FoldOutcome::Failed(trouble) => {
             reporter.warn(&format!("{trouble}: the conversation is written unchanged. {}", trouble.hint()));
             Ok(())
         }
@@ -174,18 +177,18 @@ fn report(
 }
 
 /// Reports the outcome of the fold, and the pressure unless it was reported since the last fold.
-fn report_fold(session: &dyn Engine, args: &FoldArgs, answer: &Answer, reporter: Reporter) {
-    let view = match &answer.left {
-        Left::Folded(tokens) => *tokens,
-        Left::Whole => session.transcript().total(),
-        Left::AsItCame(_) => return,
+fn report_fold(session: &dyn Engine, args: &FoldArgs, answer: &RequestOutcome, reporter: Reporter) {
+    let view = match &answer.fold {
+        FoldOutcome::Folded(tokens) => *tokens,
+        FoldOutcome::Whole => session.transcript().total(),
+        FoldOutcome::Failed(_) => return,
     };
     let outcome = receipt_text::outcome(session, view);
     let why_nothing = answer.notices.iter().find_map(|notice| match notice {
         Notice::NothingToFold(why) => Some(why.clone()),
         Notice::Pressure(_) | Notice::Resting { .. } => None,
     });
-    if args.now || args.dry_run || matches!(answer.left, Left::Folded(_)) {
+    if args.now || args.dry_run || matches!(answer.fold, FoldOutcome::Folded(_)) {
         let note = outcome.note.clone().or(why_nothing);
         reporter.line(&Feedback { note, ..outcome }.to_string());
     }

@@ -3,7 +3,8 @@
 use fanfold_core::summary::Flaw;
 use fanfold_core::{Event, Feedback, FoldReport, SummaryStatus, Tokens};
 use fanfold_engine::{
-    Clock as _, Ended, Engine, Followed, MachineClock, Pending, Progress, Wanted, Ways, summarise_alone,
+    Clock as _, Ended, Engine, FoldedConversation, MachineClock, Pending, Progress, Wanted, Ways,
+    summarise_alone,
 };
 use fanfold_store::SessionId;
 
@@ -23,7 +24,7 @@ pub(crate) struct SummaryOutcome {
 
 /// Summarises and folds a conversation that is not stored.
 pub(super) fn unstored(
-    followed: &mut Followed,
+    followed: &mut FoldedConversation,
     options: &Options,
     reporter: Reporter,
 ) -> Result<SummaryOutcome> {
@@ -60,7 +61,7 @@ impl StoredSummary {
     pub(super) fn request(
         engine: &Engine,
         session: &SessionId,
-        followed: &Followed,
+        followed: &FoldedConversation,
         options: &Options,
         reporter: Reporter,
     ) -> Result<StoredSummary> {
@@ -77,7 +78,7 @@ impl StoredSummary {
 
     /// Stores the summary in the session, which must be stored by now. The next view contains it.
     pub(super) fn store(&self, engine: &Engine, session: &SessionId) -> Result<(Ended, Sizes)> {
-        let sizes = engine.look(session, Sizes::measure).unwrap_or_default();
+        let sizes = engine.with_cached(session, Sizes::measure).unwrap_or_default();
         let Some(pending) = &self.pending else { return Ok((self.ended.clone(), sizes)) };
         let wanted = Wanted { session, focus: &self.focus, is_by_hand: true };
         let ended = engine.keep_summary(&wanted, &self.ways, pending)?;
@@ -123,7 +124,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    fn measure(followed: &mut Followed) -> Sizes {
+    fn measure(followed: &mut FoldedConversation) -> Sizes {
         let _ = followed.view();
         let ledger = followed.session.ledger();
         Sizes { view: followed.session.status().tokens, n_folds: ledger.receipts().len() }
@@ -131,7 +132,12 @@ impl Sizes {
 }
 
 /// Reports the outcome of a summary and its fold. Returns whether the summary is in the view.
-pub(super) fn report(before: &Sizes, followed: &mut Followed, ended: &Ended, reporter: Reporter) -> bool {
+pub(super) fn report(
+    before: &Sizes,
+    followed: &mut FoldedConversation,
+    ended: &Ended,
+    reporter: Reporter,
+) -> bool {
     let after = Sizes::measure(followed);
     let ledger = followed.session.ledger();
     let n_summaries = ledger.summaries().count();

@@ -1,20 +1,20 @@
 //! The numbers of a budget, and how full the room is.
 
 use fanfold_core::{Cadence, Engine, Policy, Pressure, Tokens};
-use fanfold_engine::Followed;
+use fanfold_engine::FoldedConversation;
 use serde_json::{Value, json};
 
 use crate::terminal::{count, number_rows};
 
 pub(super) struct BudgetNumbers<'a> {
-    followed: &'a Followed,
+    followed: &'a FoldedConversation,
     transcript: Tokens,
     view: Tokens,
     trigger: Option<Tokens>,
 }
 
 impl BudgetNumbers<'_> {
-    pub(super) fn new(followed: &Followed) -> BudgetNumbers<'_> {
+    pub(super) fn new(followed: &FoldedConversation) -> BudgetNumbers<'_> {
         let session = &*followed.session;
         BudgetNumbers {
             followed,

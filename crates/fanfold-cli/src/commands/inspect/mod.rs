@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fanfold_core::{Policy, WorkingContext, working_context};
-use fanfold_engine::Wishes;
+use fanfold_engine::FoldOptions;
 use serde_json::{Value, json};
 
 use super::conversation::{BodyState, open, report_repairs, view};
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, reporter: Reporter) -> 
             events = Some(metrics::EventCounts::new(&engine.store().events(&id, 0)?));
             stored_session::reopen(&engine, &id, &args.fold, options)?
         }
-        None => open(&args.file, options, &Wishes::default(), reporter)?,
+        None => open(&args.file, options, &FoldOptions::default(), reporter)?,
     };
     // Requesting the view runs the last step. The numbers show whether it fits.
     let view = view(&mut followed);

@@ -1,7 +1,7 @@
 //! `fanfold inspect --requests` and `--request`: the requests of a stored session.
 
 use fanfold_core::{Tokens, thousands};
-use fanfold_engine::{Engine, Note};
+use fanfold_engine::{Engine, SessionEvent};
 use fanfold_store::SessionId;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) fn rebuild(
     if is_json {
         terminal::print_json(&json!({ "session": id.0, "request": number, "same": rebuilt.is_same,
             "hash": sent.hash, "bytes": sent.n_bytes, "tokens": sent.tokens, "policy": sent.policy,
-            "counter": sent.counter, "format": sent.format, "original": sent.original, "body": rebuilt.body }))?;
+            "counter": sent.counter, "format": sent.format, "original": sent.bypass_reason, "body": rebuilt.body }))?;
     } else {
         terminal::print_data(&rebuilt.body)?;
     }
@@ -41,8 +41,8 @@ pub(super) fn rebuild(
 /// Lists the requests of a session.
 pub(super) fn list(engine: &Engine, id: &SessionId, is_json: bool) -> Result<()> {
     let requests = engine.requests(id)?;
-    let sent = requests.iter().filter_map(|noted| match &noted.note {
-        Note::Request(sent) => Some((noted.at, sent)),
+    let sent = requests.iter().filter_map(|noted| match &noted.event {
+        SessionEvent::Request(sent) => Some((noted.at, sent)),
         _ => None,
     });
     if is_json {
@@ -55,7 +55,7 @@ pub(super) fn list(engine: &Engine, id: &SessionId, is_json: bool) -> Result<()>
     let mut page = String::new();
     for (i, (at, sent)) in sent.enumerate() {
         let tokens = sent.tokens.map_or_else(|| "-".to_owned(), |tokens| Tokens(tokens).to_string());
-        let why = sent.original.as_ref().map_or_else(String::new, |why| format!("  unchanged: {why}"));
+        let why = sent.bypass_reason.as_ref().map_or_else(String::new, |why| format!("  unchanged: {why}"));
         let (bytes, hash) = (thousands(sent.n_bytes), &sent.hash[..16]);
         page.push_str(&format!("{:>4}  {at}  {bytes:>9} bytes {tokens:>9} tokens  {hash}{why}\n", i + 1));
     }

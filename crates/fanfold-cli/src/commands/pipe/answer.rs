@@ -1,7 +1,7 @@
 //! The answer to a line.
 
 use fanfold_core::{EntryId, Handle, Original, Overflow, Place, View, ViewFault};
-use fanfold_engine::Followed;
+use fanfold_engine::FoldedConversation;
 use serde_json::{Value, json};
 
 use super::sessions::{PipeSession, ReportedCounts};
@@ -54,13 +54,13 @@ fn new_report(session: &mut PipeSession, state: BodyState) -> Value {
 }
 
 /// The report on the whole conversation.
-pub(super) fn full_report(followed: &mut Followed) -> Value {
+pub(super) fn full_report(followed: &mut FoldedConversation) -> Value {
     let is_folded = followed.view().is_ok_and(|view| !view.is_untouched());
     let state = if is_folded { BodyState::Folded } else { BodyState::Unchanged };
     report(followed, ReportedCounts::default(), state)
 }
 
-fn report(followed: &mut Followed, reported: ReportedCounts, state: BodyState) -> Value {
+fn report(followed: &mut FoldedConversation, reported: ReportedCounts, state: BodyState) -> Value {
     let notices: Value = followed.session.take_notices().iter().map(receipt_json::notice).collect();
     let session = &*followed.session;
     let (transcript, ledger, budget) = (session.transcript(), session.ledger(), session.budget());
@@ -83,13 +83,13 @@ fn report(followed: &mut Followed, reported: ReportedCounts, state: BodyState) -
 }
 
 /// A handle and the messages that it covers.
-fn handle_json(followed: &Followed, handle: Handle) -> Value {
+fn handle_json(followed: &FoldedConversation, handle: Handle) -> Value {
     let original = followed.session.ledger().original(handle);
     let covers = original.map_or_else(Vec::new, |original| covered_messages(followed, original));
     json!({ "id": handle.to_string(), "covers": covers })
 }
 
-fn covered_messages(followed: &Followed, original: &Original) -> Vec<u32> {
+fn covered_messages(followed: &FoldedConversation, original: &Original) -> Vec<u32> {
     let transcript = followed.session.transcript();
     match original {
         Original::Place(Place::Result(call)) | Original::PlaceSlice(Place::Result(call), _) => {
@@ -108,6 +108,6 @@ fn covered_messages(followed: &Followed, original: &Original) -> Vec<u32> {
 }
 
 /// The message that contains the text of an entry.
-fn first_message(followed: &Followed, entry: EntryId) -> Vec<u32> {
+fn first_message(followed: &FoldedConversation, entry: EntryId) -> Vec<u32> {
     followed.messages_of(entry).into_iter().take(1).collect()
 }

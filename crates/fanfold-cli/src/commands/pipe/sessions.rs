@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use fanfold_core::{Event, Extent, Feedback, ViewError};
-use fanfold_engine::{Followed, Terms};
+use fanfold_engine::{FoldedConversation, Terms};
 use fanfold_wire::{Format, detect};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -43,7 +43,7 @@ pub(super) struct ReportedCounts {
 
 /// One session.
 pub(super) struct PipeSession {
-    pub(super) followed: Followed,
+    pub(super) followed: FoldedConversation,
     terms: SessionTerms,
     mode: SendMode,
     last_call: Option<u64>,
@@ -291,8 +291,8 @@ fn mode_after_restart(is_incremental: bool, before: Option<SendMode>, call: Opti
     if keeps_mode { SendMode::WholeHistory } else { SendMode::Unknown }
 }
 
-fn follow(list: &str, messages: &[&RawValue], fold: &FoldRequest<'_>) -> Followed {
-    let mut followed = Followed::empty(format_of(&fold.terms, list), &fold.terms);
+fn follow(list: &str, messages: &[&RawValue], fold: &FoldRequest<'_>) -> FoldedConversation {
+    let mut followed = FoldedConversation::empty(format_of(&fold.terms, list), &fold.terms);
     followed.set_tools(fold.session_terms.tools.as_deref());
     followed.append(messages);
     followed

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use fanfold_core::thousands;
-use fanfold_engine::{Engine, Note, store_words};
+use fanfold_engine::{Engine, SessionEvent, store_message};
 use fanfold_store::{EventRow, Millis, ReadableSessions, Relation, Role, SessionFilter, SessionRow};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ pub(super) fn list(args: &ListArgs, options: &Options) -> Result<()> {
     if broken.is_empty() {
         return Ok(());
     }
-    let why: Vec<String> = broken.iter().map(store_words).collect();
+    let why: Vec<String> = broken.iter().map(store_message).collect();
     let message = format!("{} not listed: {}", count(broken.len(), "session"), why.join("; "));
     Err(Failure::new(message, "`fanfold doctor` checks the store"))
 }
@@ -177,43 +177,47 @@ fn event_json(event: &EventRow) -> Value {
 
 /// Describes an event.
 fn describe_event(event: &EventRow) -> String {
-    let Some(noted) = fanfold_engine::Noted::read(event) else { return event.kind.clone() };
-    match noted.note {
-        Note::Began(began) => {
-            format!("folded for a window of {} tokens from here on", thousands(began.window))
+    let Some(noted) = fanfold_engine::LoggedEvent::decode(event) else { return event.kind.clone() };
+    match noted.event {
+        SessionEvent::NewTerms(terms) => {
+            format!("folded for a window of {} tokens from here on", thousands(terms.window))
         }
-        Note::Budget { window, .. } => format!("a window of {} tokens", thousands(window)),
-        Note::Refused { .. } => "refused for its length".to_owned(),
-        Note::Corrected { permille, .. } => {
+        SessionEvent::Budget { window, .. } => format!("a window of {} tokens", thousands(window)),
+        SessionEvent::Refused { .. } => "refused for its length".to_owned(),
+        SessionEvent::TokenRatio { permille, .. } => {
             format!("the provider counts {} tokens where fanfold counts 1,000", thousands(permille.into()))
         }
-        Note::Offered(offer) if offer.tool.is_some() => "recall with a tool".to_owned(),
-        Note::Offered(_) => "recall with the instructions in stubs".to_owned(),
-        Note::Came { overflow: true, .. } => "a request sent unchanged, because nothing fitted".to_owned(),
-        Note::Came { .. } => "a request sent unchanged".to_owned(),
-        Note::Cooled { .. } => "the provider's cache had expired".to_owned(),
-        Note::Beside(beside) => format!("{} next to calls of the client", count(beside.ours.len(), "recall")),
-        Note::Pinned { message } => format!("message {message} pinned"),
-        Note::Unpinned { message } => format!("message {message} no longer pinned"),
-        Note::Focused { topic } => format!("focus on {topic:?}"),
-        Note::Summarised(summary) => format!("a summary by {}", summary.model),
-        Note::Rested { who, rest } => {
+        SessionEvent::RecallOffered(offer) if offer.tool.is_some() => "recall with a tool".to_owned(),
+        SessionEvent::RecallOffered(_) => "recall with the instructions in stubs".to_owned(),
+        SessionEvent::SentUnchanged { overflow: true, .. } => {
+            "a request sent unchanged, because nothing fitted".to_owned()
+        }
+        SessionEvent::SentUnchanged { .. } => "a request sent unchanged".to_owned(),
+        SessionEvent::CacheExpired { .. } => "the provider's cache had expired".to_owned(),
+        SessionEvent::HiddenRecalls(record) => {
+            format!("{} next to calls of the client", count(record.recalls.len(), "recall"))
+        }
+        SessionEvent::Pinned { message } => format!("message {message} pinned"),
+        SessionEvent::Unpinned { message } => format!("message {message} no longer pinned"),
+        SessionEvent::Focused { topic } => format!("focus on {topic:?}"),
+        SessionEvent::Summarised(summary) => format!("a summary by {}", summary.model),
+        SessionEvent::ModelPaused { model, rest } => {
             format!(
-                "{who} failed to write a summary and is paused until {}: {}",
+                "{model} failed to write a summary and is paused until {}: {}",
                 Millis(rest.until),
                 rest.why
             )
         }
-        Note::Tried { by, missed, flaws } => {
-            let why: Vec<&str> = missed.iter().chain(&flaws).map(String::as_str).collect();
-            match by {
-                Some(by) => format!("{by} wrote a summary, after {}", why.join(", ")),
+        SessionEvent::SummaryAttempted { model, failures, flaws } => {
+            let why: Vec<&str> = failures.iter().chain(&flaws).map(String::as_str).collect();
+            match model {
+                Some(model) => format!("{model} wrote a summary, after {}", why.join(", ")),
                 None => format!("no model wrote a summary: {}", why.join(", ")),
             }
         }
-        Note::FoldAsked { .. } => "a fold was requested".to_owned(),
-        Note::Unfolded { handle } => format!("{handle} unfolded"),
-        Note::Fold(fold) => {
+        SessionEvent::FoldRequested { .. } => "a fold was requested".to_owned(),
+        SessionEvent::Unfolded { handle } => format!("{handle} unfolded"),
+        SessionEvent::Fold(fold) => {
             let (before, after) = fold.tokens;
             let n_handles = fold.handles.len();
             format!(
@@ -223,15 +227,15 @@ fn describe_event(event: &EventRow) -> String {
                 thousands(after)
             )
         }
-        Note::Request(sent) => format!("request of {} bytes", thousands(sent.n_bytes)),
-        Note::Checkpoint { name, .. } => format!("checkpoint {name:?}"),
-        Note::Moved(moved) => {
-            let checkpoint = moved.mark.map_or_else(String::new, |name| format!(" to {name:?}"));
-            format!("{}{checkpoint}", format!("{:?}", moved.why).to_lowercase())
+        SessionEvent::Request(sent) => format!("request of {} bytes", thousands(sent.n_bytes)),
+        SessionEvent::Checkpoint { name, .. } => format!("checkpoint {name:?}"),
+        SessionEvent::Moved(moved) => {
+            let checkpoint = moved.checkpoint.map_or_else(String::new, |name| format!(" to {name:?}"));
+            format!("{}{checkpoint}", format!("{:?}", moved.reason).to_lowercase())
         }
-        Note::Forked { from, .. } => format!("forked from {from}"),
-        Note::Inherited { .. } => "inherited messages of a deleted session".to_owned(),
-        Note::Imported { from, .. } => format!("imported from {from}"),
+        SessionEvent::Forked { from, .. } => format!("forked from {from}"),
+        SessionEvent::Inherited { .. } => "inherited messages of a deleted session".to_owned(),
+        SessionEvent::Imported { from, .. } => format!("imported from {from}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Policy, Tokens, Words};
-use fanfold_engine::{Ask, Engine, MachineClock, Terms};
+use fanfold_engine::{Engine, MachineClock, RequestInput, Terms};
 use fanfold_store::{SessionId, SqliteStore};
 use fanfold_testkit::conversations::{Size, chat_messages, conversation};
 use serde_json::{Value, json};
@@ -75,11 +75,11 @@ fn fill(kept: &StoredSession, wanted: usize) -> (usize, usize) {
         let messages: Vec<Value> = entries.iter().flat_map(chat_messages).collect();
         let body = json!({ "model": "m", "messages": messages }).to_string();
         let session = SessionId(format!("made-{n_sessions}"));
-        let answer = engine.request(&Ask::new(&session, &body, &terms, "test"));
-        assert!(answer.is_kept, "{:?}", answer.left);
+        let answer = engine.request(&RequestInput::new(&session, &body, &terms, "test"));
+        assert!(answer.is_stored, "{:?}", answer.fold);
         n_messages += messages.len();
         n_sessions += 1;
-        engine.forget();
+        engine.clear_cache();
     }
     (n_messages, n_sessions)
 }

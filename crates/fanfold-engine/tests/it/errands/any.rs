@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use fanfold_core::{Item, Tokens, View};
-use fanfold_engine::{Ended, Engine, Note, Wanted};
+use fanfold_engine::{Ended, Engine, SessionEvent, Wanted};
 use fanfold_provider::{ErrorClass, ProviderError as Failed};
 use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::Kind;
@@ -15,10 +15,10 @@ use crate::dress::{agent_body, agent_messages};
 use crate::setting::{engine, id, request, terms, terms_of};
 
 fn view(engine: &Engine) -> (View, Tokens) {
-    let look = |followed: &mut fanfold_engine::Followed| {
+    let look = |followed: &mut fanfold_engine::FoldedConversation| {
         (followed.view().unwrap(), followed.session.budget().room())
     };
-    engine.look(&id("s"), look).unwrap()
+    engine.with_cached(&id("s"), look).unwrap()
 }
 
 /// A view without the summary in it.
@@ -69,7 +69,7 @@ fn check(seed: u64) -> (usize, usize) {
             n_written += usize::from(matches!(ended, Ended::Written(_)));
             if is_by_hand && matches!(ended, Ended::Written(_) | Ended::Digest(_)) {
                 // The other one is folded by hand, too.
-                without.happened(&id("s"), &Note::FoldAsked { from: None, to: None }).unwrap();
+                without.happened(&id("s"), &SessionEvent::FoldRequested { from: None, to: None }).unwrap();
             } else {
                 assert_eq!(
                     request(&with, "s", &body, &terms).body,
@@ -81,7 +81,7 @@ fn check(seed: u64) -> (usize, usize) {
             }
         }
         if rng.percent(10) {
-            with.forget();
+            with.clear_cache();
         }
         n += 1 + rng.below(6);
         while n < messages.len() && messages[n - 1]["role"] != "user" {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_engine::{Ended, Note, Noted, Wanted, Way, Ways, Writer};
+use fanfold_engine::{Ended, LoggedEvent, SessionEvent, Wanted, Way, Ways, Writer};
 use fanfold_provider::{ErrorClass, ModelAnswer, Prompt, ProviderError as Failed};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::Fault;
@@ -73,7 +73,7 @@ fn a_body_that_is_sent_again_is_sent_as_it_was_though_a_summary_came() {
         let first = stage.goes_on(n);
         stage.by_itself();
         assert_eq!(stage.again(), first, "after {n}");
-        stage.engine.forget();
+        stage.engine.clear_cache();
         assert_eq!(stage.again(), first, "after {n}, replayed");
     }
     assert!(stage.events("summarised").len() > 2);
@@ -143,8 +143,8 @@ fn the_next_summary_goes_on_with_the_one_before() {
     let upto: Vec<u32> = stage
         .events("summarised")
         .iter()
-        .filter_map(|event| match Noted::read(event)?.note {
-            Note::Summarised(summary) => Some(summary.upto),
+        .filter_map(|event| match LoggedEvent::decode(event)?.event {
+            SessionEvent::Summarised(summary) => Some(summary.upto),
             _ => None,
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold_engine::{Ended, Note, Noted, Wanted, Ways};
+use fanfold_engine::{Ended, LoggedEvent, SessionEvent, Wanted, Ways};
 use fanfold_testkit::upstream::Fault;
 
 use super::stage::{Stage, way};
@@ -17,8 +17,8 @@ fn alone(stage: &Stage) -> Ways {
 /// For how long the last one to rest rests, in seconds.
 fn rest(stage: &Stage) -> i64 {
     let last = stage.events("rested").pop().unwrap();
-    match Noted::read(&last).unwrap().note {
-        Note::Rested { rest, .. } => (rest.until - last.at.0) / 1000,
+    match LoggedEvent::decode(&last).unwrap().event {
+        SessionEvent::ModelPaused { rest, .. } => (rest.until - last.at.0) / 1000,
         other => panic!("{other:?}"),
     }
 }

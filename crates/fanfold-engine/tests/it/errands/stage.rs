@@ -140,12 +140,12 @@ impl Stage {
 
     /// The view as a person reads it.
     pub(crate) fn view(&self) -> String {
-        let look = |followed: &mut fanfold_engine::Followed| {
+        let look = |followed: &mut fanfold_engine::FoldedConversation| {
             let view = followed.view().unwrap();
             assert!(view.tokens <= Tokens(WINDOW), "{} tokens", view.tokens);
             print_view(followed.session.transcript(), &view)
         };
-        self.engine.look(&id("s"), look).unwrap()
+        self.engine.with_cached(&id("s"), look).unwrap()
     }
 
     /// Whether every message is there and every handle of the view opens, from the store alone.
@@ -153,11 +153,12 @@ impl Stage {
         let row = self.engine.row(&id("s")).unwrap();
         let kept = self.engine.store().chain(row.tip.unwrap(), 0..u32::MAX).unwrap();
         assert_eq!(kept.len(), self.n_messages);
-        let handles = self.engine.look(&id("s"), |followed| followed.view().unwrap().handles).unwrap();
+        let handles = self.engine.with_cached(&id("s"), |followed| followed.view().unwrap().handles).unwrap();
         assert!(!handles.is_empty());
         for handle in handles {
             let other = self.engine.recall(&id("s"), handle, &Extent::Whole).unwrap();
-            let ours = self.engine.look(&id("s"), |followed| followed.session.recall(handle, &Extent::Whole));
+            let ours =
+                self.engine.with_cached(&id("s"), |followed| followed.session.recall(handle, &Extent::Whole));
             assert_eq!(Some(other), ours.unwrap().ok());
         }
         assert!(self.engine.store().check(fanfold_store::CheckMode::Report).unwrap().is_empty());

@@ -1,7 +1,7 @@
 //! Errors: a status for programs, a message and a hint for people.
 
 use axum::http::StatusCode;
-use fanfold_engine::{OpError, OpenError, store_hint, store_words};
+use fanfold_engine::{OpError, OpenError, store_hint, store_message};
 use fanfold_store::StoreError;
 use fanfold_store::search::SearchError;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl From<StoreError> for ApiError {
             StoreError::ReadOnly(_) => StatusCode::FORBIDDEN,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        ApiError::new(status, store_words(&error), store_hint(&error))
+        ApiError::new(status, store_message(&error), store_hint(&error))
     }
 }
 
@@ -50,7 +50,7 @@ impl From<OpError> for ApiError {
     fn from(error: OpError) -> ApiError {
         match error {
             OpError::Store(error) => error.into(),
-            OpError::Wrong { what, hint } => ApiError::bad_request(what, hint),
+            OpError::Invalid { message, hint } => ApiError::bad_request(message, hint),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Sessions, their messages, folds and forks.
 
-use fanfold_engine::{Engine, Note, Noted};
+use fanfold_engine::{Engine, LoggedEvent, SessionEvent};
 use fanfold_store::{SessionFilter, SessionRow};
 use serde_json::{Map, Value, json};
 
@@ -71,10 +71,10 @@ pub(super) fn messages(engine: &Engine, arguments: &Arguments) -> Result<Value, 
 pub(super) fn folds(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
     let row = engine.find(&arguments.path("session"))?;
     let events = engine.store().events(&row.id, 0)?;
-    let noted = events.iter().filter(|event| event.kind == "fold").filter_map(Noted::read);
+    let noted = events.iter().filter(|event| event.kind == "fold").filter_map(LoggedEvent::decode);
     let folds: Vec<Value> = noted
-        .filter_map(|noted| match noted.note {
-            Note::Fold(fold) => Some(json!({
+        .filter_map(|noted| match noted.event {
+            SessionEvent::Fold(fold) => Some(json!({
                 "at": noted.at.0,
                 "number": fold.n_folds,
                 "tokens_before": fold.tokens.0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Request;
 use fanfold_core::{Budget, Policy, Tokens, Words};
-use fanfold_engine::{Ask, Engine, Left, MachineClock, Terms};
+use fanfold_engine::{Engine, FoldOutcome, MachineClock, RequestInput, Terms};
 use fanfold_store::{MemoryStore, SessionId};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -41,8 +41,8 @@ fn engine() -> Arc<Engine> {
     }
     let body = json!({ "model": "m", "messages": messages }).to_string();
     let session = SessionId("kiln".to_owned());
-    let answer = engine.request(&Ask::new(&session, &body, &terms, "test"));
-    assert!(matches!(answer.left, Left::Folded(_)), "{:?}", answer.left);
+    let answer = engine.request(&RequestInput::new(&session, &body, &terms, "test"));
+    assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
     engine.pin(&session, 2, true).unwrap();
     Arc::new(engine)
 }

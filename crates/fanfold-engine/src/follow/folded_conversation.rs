@@ -1,28 +1,28 @@
 //! A conversation and the engine that folds it: changes in, a view out.
 //!
-//! The engine is the one that the terms name; nothing here depends on which it is.
+//! The terms select the engine; this file works with any.
 
 use fanfold_core::{Count, Engine, EngineSetup, Entry, EntryId, Event, Tokens, View, ViewError};
 use fanfold_wire::{Change, Conversation, DecodeError, Format};
 use serde_json::value::RawValue;
 
 use crate::follow::parallel::Threads;
-use crate::follow::room::Room;
+use crate::follow::session_budget::SessionBudget;
 use crate::follow::terms::Terms;
 
 /// Minimum text size in bytes for counting on several threads.
 const MIN_PARALLEL_BYTES: usize = 256 * 1024;
 
 /// A conversation and the engine that folds it.
-pub struct Followed {
+pub struct FoldedConversation {
     /// The conversation in the client's format.
     pub conversation: Conversation,
     /// The engine.
     pub session: Box<dyn Engine>,
     /// The sizes of transcript and view after each entry, if they are recorded.
-    pub course: Option<Vec<Sizes>>,
-    /// The budget, corrected by what the provider reports.
-    pub(crate) room: Room,
+    pub size_history: Option<Vec<Sizes>>,
+    /// The budget after refusals and reported token counts.
+    pub(crate) session_budget: SessionBudget,
     /// The tool schemas that were counted last, as JSON.
     schemas: String,
     /// The tool that is added to each request.
@@ -38,55 +38,55 @@ pub struct Sizes {
     pub transcript: Tokens,
     /// The view.
     pub view: Tokens,
-    /// The number of folds so far.
+    /// The number of folds up to this moment.
     pub n_folds: usize,
 }
 
-/// Options for following a conversation.
+/// Options for folding a conversation.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
-    /// Messages that must not be folded, by their numbers from 0.
+pub struct FoldOptions {
+    /// Messages that must not be folded, numbered from 0.
     pub pins: Vec<u32>,
-    /// Whether the sizes are recorded after each entry.
-    pub has_course: bool,
+    /// Record the sizes after each entry.
+    pub record_sizes: bool,
 }
 
-impl Followed {
-    /// Follows a decoded body from its first message to its last.
-    pub fn body(
+impl FoldedConversation {
+    /// Folds all messages of a decoded body.
+    pub fn from_body(
         conversation: Conversation,
         changes: Vec<Change>,
         terms: &Terms,
-        wishes: &Wishes,
-    ) -> Followed {
-        Followed::body_watched(conversation, changes, terms, wishes, &mut || ())
+        options: &FoldOptions,
+    ) -> FoldedConversation {
+        FoldedConversation::from_body_with_progress(conversation, changes, terms, options, &mut || ())
     }
 
     /// The same, with a call after each change to report progress.
-    pub fn body_watched(
+    pub fn from_body_with_progress(
         conversation: Conversation,
         changes: Vec<Change>,
         terms: &Terms,
-        wishes: &Wishes,
-        watch: &mut dyn FnMut(),
-    ) -> Followed {
-        let mut followed = Followed::start(conversation, terms);
-        let tools = followed.conversation.tools().map(str::to_owned);
-        followed.set_tools(tools.as_deref());
-        followed.pins = pinned_entries(&changes, &wishes.pins);
-        followed.course = wishes.has_course.then(Vec::new);
-        followed.make(changes, watch);
-        followed.end_entry();
-        followed
+        options: &FoldOptions,
+        on_change: &mut dyn FnMut(),
+    ) -> FoldedConversation {
+        let mut folded = FoldedConversation::new(conversation, terms);
+        let tools = folded.conversation.tools().map(str::to_owned);
+        folded.set_tools(tools.as_deref());
+        folded.pins = pinned_entries(&changes, &options.pins);
+        folded.size_history = options.record_sizes.then(Vec::new);
+        folded.apply_changes(changes, on_change);
+        folded.end_entry();
+        folded
     }
 
     /// A conversation without messages.
-    pub fn empty(format: Format, terms: &Terms) -> Followed {
-        Followed::start(Conversation::empty(format), terms)
+    pub fn empty(format: Format, terms: &Terms) -> FoldedConversation {
+        FoldedConversation::new(Conversation::empty(format), terms)
     }
 
-    /// A conversation with a new engine that has seen none of its messages.
-    pub(crate) fn start(conversation: Conversation, terms: &Terms) -> Followed {
+    /// A conversation with a new engine; none of its messages are applied yet.
+    pub(crate) fn new(conversation: Conversation, terms: &Terms) -> FoldedConversation {
         let mut session = (terms.engine.start)(EngineSetup {
             policy: terms.policy.clone(),
             budget: terms.budget,
@@ -97,18 +97,18 @@ impl Followed {
         if !terms.focus.is_empty() {
             session.apply(Event::Focused(terms.focus.clone()));
         }
-        Followed {
+        FoldedConversation {
             conversation,
             session,
-            course: None,
-            room: Room::of(terms.budget),
+            size_history: None,
+            session_budget: SessionBudget::new(terms.budget),
             schemas: String::new(),
             added_tool: None,
             pins: Vec::new(),
         }
     }
 
-    /// The view to send, or why there is none.
+    /// The view to send.
     pub fn view(&mut self) -> Result<View, ViewError> {
         self.session.view_with_context()
     }
@@ -116,7 +116,7 @@ impl Followed {
     /// Adds a tool to every request, in addition to the client's own.
     pub(crate) fn add_tool(&mut self, tool: Option<&str>) {
         self.conversation.add_tool(tool);
-        // Counted even where a body has no place for it, so that a replay from the log decides the same.
+        // Counted even if a body has no place for it, so that a replay from the log makes the same decisions.
         self.added_tool = tool.map(str::to_owned);
         self.count_tools();
     }
@@ -141,19 +141,19 @@ impl Followed {
     /// Appends messages.
     pub fn append(&mut self, messages: &[&RawValue]) {
         let changes = self.conversation.append(messages);
-        self.make(changes, &mut || ());
+        self.apply_changes(changes, &mut || ());
     }
 
-    fn make(&mut self, mut changes: Vec<Change>, watch: &mut dyn FnMut()) {
+    fn apply_changes(&mut self, mut changes: Vec<Change>, on_change: &mut dyn FnMut()) {
         count_changes(self.session.counter(), &mut changes);
         for change in changes {
-            self.make_one(change);
-            watch();
+            self.apply_change(change);
+            on_change();
         }
     }
 
     /// Applies one change.
-    pub(crate) fn make_one(&mut self, change: Change) {
+    pub(crate) fn apply_change(&mut self, change: Change) {
         match change {
             Change::Append(entry) => {
                 self.end_entry();
@@ -165,9 +165,8 @@ impl Followed {
         }
     }
 
-    /// Repeats the effect of a recorded request on the engine: it folded then, with the tools of that time, and the
-    /// handles in its view keep their names.
-    pub(crate) fn look(&mut self) {
+    /// Builds the view of a recorded request again, because building a view folds and names the handles in it.
+    pub(crate) fn replay_request(&mut self) {
         // Overflows and notices were reported when the request was made.
         let _ = self.session.view();
         let _ = self.session.take_notices();
@@ -187,12 +186,12 @@ impl Followed {
     }
 
     fn record_sizes(&mut self) {
-        let Some(course) = &mut self.course else { return };
-        // After an overflow there is no view; the status has the smallest attempt.
+        let Some(history) = &mut self.size_history else { return };
+        // After an overflow there is no view; the status has the size of the smallest attempt.
         let view = self.session.view().ok().map(|view| view.tokens);
         let status = self.session.status();
         let (transcript, view) = (status.transcript, view.unwrap_or(status.tokens));
-        course.push(Sizes { transcript, view, n_folds: status.n_folds });
+        history.push(Sizes { transcript, view, n_folds: status.n_folds });
     }
 
     /// A view in the client's own format.
@@ -200,13 +199,13 @@ impl Followed {
         self.conversation.encode(self.session.transcript(), view)
     }
 
-    /// The numbers of the messages that an entry came from.
+    /// The numbers of the messages of an entry.
     pub fn messages_of(&self, entry: EntryId) -> Vec<u32> {
         messages_of(self.session.transcript().entry(entry))
     }
 }
 
-/// Counts many changes on several threads. A few are counted when they are applied.
+/// Counts large changes on several threads. Small ones are counted when they are applied.
 pub fn count_changes(counter: &dyn Count, changes: &mut [Change]) {
     let n_bytes: usize = changes.iter().map(n_bytes).sum();
     if n_bytes >= MIN_PARALLEL_BYTES {
@@ -214,7 +213,7 @@ pub fn count_changes(counter: &dyn Count, changes: &mut [Change]) {
     }
 }
 
-/// Decodes a body, and gives back what it does to a transcript. A body that is given away is not copied.
+/// Decodes a body into a conversation and its transcript changes. An owned body is not copied.
 pub fn decode(
     body: impl AsRef<str> + Into<String>,
     format: Option<Format>,
@@ -222,7 +221,7 @@ pub fn decode(
     Conversation::decode(body, format)
 }
 
-/// The numbers of the messages that an entry came from, each once.
+/// The numbers of the messages of an entry, each once.
 pub fn messages_of(entry: &Entry) -> Vec<u32> {
     let mut messages = match entry {
         Entry::Prompt(prompt) => vec![prompt.origin.message],
@@ -235,7 +234,7 @@ pub fn messages_of(entry: &Entry) -> Vec<u32> {
                 .collect()
         }
     };
-    // What stands beside the list, such as a top-level system text, is no message of it.
+    // A system text outside the message list has no number.
     messages.retain(|message| *message != u32::MAX);
     messages.sort_unstable();
     messages.dedup();
