@@ -21,12 +21,12 @@ pub use follow::parallel::Threads;
 pub use follow::pipeline::{Followed, Sizes, Wishes, count_changes, decode, messages_of};
 pub use follow::recall_offer::Offer;
 pub use follow::terms::Terms;
-pub use io::duplicates::Brought;
-pub use io::import::{Import, Imported};
+pub use io::duplicates::ImportedIds;
+pub use io::import::{Import, ImportOutcome};
 pub use io::opening_words::opening_words;
 pub use log::message_styles::Dresses;
 pub use log::notes::{Began, Beside, FoldMade, Moved, Note, Noted, Opened, Sent, Summarised, Why};
-pub use recall::any_session::{Recalled, Sought};
+pub use recall::any_session::{FoundOriginal, HandleSearch};
 pub use recall::handles::OpenError;
 pub use request::body_edits::{BodyEdits, BodyForm, ProviderRules, RefusedBody, Resend};
 pub use request::memory_block::Recollection;
@@ -34,11 +34,12 @@ pub use request::pipeline::{Answer, Ask, Left, Mode, Trouble};
 pub use request::provider_reports::Refused;
 pub use request::rebuild::{Rebuilt, TermsOf};
 pub use request::recognise::{Recognised, RecognisedBody};
-pub use sessions::checkpoints::{Back, Place as Checkpoint, Step};
+pub use sessions::checkpoints::{Checkpoint, MoveOutcome, RewindTarget};
 pub use sessions::labels::clean_title;
-pub use sessions::last_window::Told;
-pub use sessions::retention::{Pruned, Retention};
-pub use sessions::status::Standing;
+pub use sessions::last_window::RecordedTerms;
+pub use sessions::retention::{PruneReport, Retention};
+pub use sessions::status::SessionOverview;
 pub use summary_jobs::{
-    Ended, Missed, Pending, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone,
+    Backoff, JobOutcome, ModelFailure, PendingSummary, SummaryModel, SummaryModels, SummaryProgress,
+    SummaryTask, SummaryWriter, WrittenSummary, summarise_unstored,
 };

@@ -2,7 +2,7 @@
 
 use fanfold_core::summary::Flaw;
 use fanfold_core::{Contributor, Fault, Feedback, Ledger, Notice, Overflow, Place, Reason, Receipt, What};
-use fanfold_engine::{Ended, Followed};
+use fanfold_engine::{Followed, JobOutcome};
 use serde_json::{Value, json};
 
 use crate::commands::SummaryOutcome;
@@ -52,10 +52,10 @@ pub(crate) fn receipts(ledger: &Ledger) -> Value {
 /// A summary: its model and size, whether it is in the view, which models failed and why, and the flaws of rejected answers.
 pub(crate) fn summary(outcome: &SummaryOutcome) -> Value {
     let written = match &outcome.ended {
-        Ended::Written(written) => Some(written),
+        JobOutcome::Written(written) => Some(written),
         _ => None,
     };
-    let missed = outcome.ended.missed().iter();
+    let missed = outcome.ended.failures().iter();
     let missed: Vec<Value> = missed
         .map(|missed| {
             json!({

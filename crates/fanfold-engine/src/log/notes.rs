@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::follow::recall_offer::Offer;
 use crate::log::message_styles::Dresses;
 use crate::request::body_edits::BodyEdits;
-use crate::summary_jobs::Rest;
+use crate::summary_jobs::Backoff;
 
 /// Something that happened to a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub enum Note {
         /// Which model, and where.
         who: String,
         /// For how long, and why.
-        rest: Rest,
+        rest: Backoff,
     },
     /// A summary was asked for, and not all went well.
     Tried {

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
 
 use crate::log::notes::{Kept, Note, Noted};
-use crate::summary_jobs::Rest;
+use crate::summary_jobs::Backoff;
 
 /// The position of each message in a conversation, counted from 1.
 pub(crate) type Positions = HashMap<NodeId, u32>;
@@ -246,7 +246,7 @@ impl Past {
     }
 
     /// For how long a model is left alone; a summary that it wrote since ends that.
-    pub(crate) fn rest(&self, who: &str) -> Option<Rest> {
+    pub(crate) fn rest(&self, who: &str) -> Option<Backoff> {
         let news = self.notes.iter().rev().find_map(|noted| match &noted.note {
             Note::Rested { who: other, rest } if other == who => Some(Some(rest.clone())),
             Note::Summarised(summary) if summary.model == who => Some(None),

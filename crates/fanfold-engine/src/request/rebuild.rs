@@ -10,7 +10,7 @@ use crate::log::body_frame::Skeleton;
 use crate::log::message_styles::Dresses;
 use crate::log::notes::{Note, Noted, Sent};
 use crate::log::session_log::Past;
-use crate::recall::handles::{Body, body_of};
+use crate::recall::handles::{StoredBody, stored_body};
 use crate::sessions::state::{DecodedBody, State, decode_as, read_frame};
 
 /// Makes terms again of their description and a budget.
@@ -53,7 +53,7 @@ impl Engine {
             ));
         };
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, tip, sent.from, &frame, &sent.dress)?;
+        let body = stored_body(&*self.store, tip, sent.from, &frame, &sent.dress)?;
         let (body, followed) = match &sent.original {
             Some(_) => (body.text, None),
             None => self.again(session, &sent, &frame, body, terms_of)?,
@@ -83,7 +83,7 @@ impl Engine {
         };
         let row = self.row(session)?;
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, row.tip, 0, &frame, &sent.dress_at(row.tip))?;
+        let body = stored_body(&*self.store, row.tip, 0, &frame, &sent.dress_at(row.tip))?;
         let until = past.notes.len();
         Ok(self.follow_again(past, until, &sent, &frame, body, terms_of)?.followed)
     }
@@ -104,7 +104,7 @@ impl Engine {
             Some(frame) => read_frame(&*self.store, &frame)?,
             None => Skeleton::of_list(),
         };
-        Ok(body_of(&*self.store, tip, 0, &frame, &dress)?.text)
+        Ok(stored_body(&*self.store, tip, 0, &frame, &dress)?.text)
     }
 
     fn again(
@@ -112,7 +112,7 @@ impl Engine {
         session: &SessionId,
         sent: &Sent,
         frame: &Skeleton,
-        body: Body,
+        body: StoredBody,
         terms_of: &TermsOf<'_>,
     ) -> Result<(String, Option<Followed>), OpError> {
         let past = Past::read(&*self.store, session)?;
@@ -137,7 +137,7 @@ impl Engine {
         until: usize,
         sent: &Sent,
         frame: &Skeleton,
-        body: Body,
+        body: StoredBody,
         terms_of: &TermsOf<'_>,
     ) -> Result<State, OpError> {
         let broken = |what: String| OpError::Store(StoreError::Broken(what));
