@@ -1,8 +1,8 @@
-//! Times one more request of a followed conversation: which session it is of, and what is to be sent.
+//! Measures the next request of a cached conversation: recognising its session, and making the body to send.
 //!
 //! `cargo bench -p fanfold-engine --bench request` prints a line for each length, client and window. The store is a
-//! file; `sync` is what a commit waits for the disk there, measured beside it. `cpu` is what the thread itself worked
-//! for both, which a busy machine changes little (Linux).
+//! file. `sync` is the time of an `fsync` on its disk, which each commit waits for. `cpu` is the CPU time of the
+//! thread for both parts, which depends little on other load (Linux only).
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -18,14 +18,14 @@ use fanfold_store::SqliteStore;
 use fanfold_tokens::o200k;
 use fanfold_wire::Format;
 
-/// So many requests are timed.
+/// The number of measured requests.
 const N_REQUESTS: usize = 60;
-/// What stands around the messages of a coding agent: instructions and tools.
-const N_AROUND: usize = 60_000;
+/// The size of the instructions and tools of a coding agent, in bytes.
+const FRAME_BYTES: usize = 60_000;
 
 fn main() {
     let folder = tempfile::tempdir().unwrap();
-    println!("sync of 4 kB: {}", shown(&mut sync(folder.path())));
+    println!("sync of 4 kB: {}", format_times(&mut sync_times(folder.path())));
     let [recognise, request, both, cpu] = ["recognise", "request", "both", "cpu"];
     println!("     body client view   {recognise:>22} {request:>22} {both:>22} {cpu:>22}");
     for n_bytes in [20_000, 400_000, 4_000_000] {
@@ -37,12 +37,12 @@ fn main() {
     }
 }
 
-/// How a client writes.
+/// The format of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Client {
     /// Items of Responses, repeated byte for byte.
     Codex,
-    /// Messages of Anthropic's, with a cache mark that moves to the newest.
+    /// Anthropic messages, with a cache mark on the newest.
     Claude,
 }
 
@@ -50,10 +50,10 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
     let store = SqliteStore::open(&folder.join(format!("{n_bytes}-{client:?}-{is_folded}.db"))).unwrap();
     let engine = Engine::new(Arc::new(store), Arc::new(MachineClock));
     let format = if client == Client::Codex { Format::Responses } else { Format::Anthropic };
-    let n_around = N_AROUND.min(n_bytes / 3);
-    // Sixty more steps make a short conversation little longer.
+    let frame_bytes = FRAME_BYTES.min(n_bytes / 3);
+    // Few lines per step, so that the measured steps do not make a short conversation much longer.
     let n_lines = (n_bytes / 20_000).clamp(1, 24);
-    let n_steps = ((n_bytes - n_around) / step(0, n_lines, client, false).len()).max(4);
+    let n_steps = ((n_bytes - frame_bytes) / step(0, n_lines, client, false).len()).max(4);
     let window = if is_folded { n_bytes as u64 / 8 } else { 100_000_000 };
     let terms = Terms {
         engine: fanfold_core::EngineFactory::FANFOLD,
@@ -67,41 +67,41 @@ fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
         described: "bench".to_owned(),
     };
     let mut steps: Vec<String> = (0..n_steps).map(|i| step(i, n_lines, client, false)).collect();
-    let first = body(&steps, n_around, client);
+    let first = body(&steps, frame_bytes, client);
     let session = engine.session_for(&engine.recognise(&first, format).unwrap()).unwrap();
     engine.request(&RequestInput::new(&session, &first, &terms, "bench"));
-    let (mut recognising, mut requesting, mut both) = (Vec::new(), Vec::new(), Vec::new());
-    let mut working = Vec::new();
+    let (mut recognise, mut request, mut both) = (Vec::new(), Vec::new(), Vec::new());
+    let mut cpu = Vec::new();
     let mut n_folded = 0;
     for i in 0..N_REQUESTS {
         steps.push(step(n_steps + i, n_lines, client, true));
-        let body = body(&steps, n_around, client);
-        let worked = worked();
+        let body = body(&steps, frame_bytes, client);
+        let cpu_start = cpu_time();
         let start = Instant::now();
         let recognised = engine.recognise(&body, format).unwrap();
-        let known = start.elapsed();
+        let until_recognised = start.elapsed();
         assert_eq!(recognised, SessionMatch::Continues(session.clone()));
         let answer = engine.request(&RequestInput::new(&session, &body, &terms, "bench"));
-        let all = start.elapsed();
-        working.push(self::worked().saturating_sub(worked));
+        let total = start.elapsed();
+        cpu.push(cpu_time().saturating_sub(cpu_start));
         n_folded += usize::from(matches!(answer.fold, FoldOutcome::Folded(_)));
         assert!(!matches!(answer.fold, FoldOutcome::Failed(_)), "{:?}", answer.fold);
-        recognising.push(known);
-        requesting.push(all - known);
-        both.push(all);
+        recognise.push(until_recognised);
+        request.push(total - until_recognised);
+        both.push(total);
         steps.pop();
         steps.push(step(n_steps + i, n_lines, client, false));
     }
     assert_eq!(n_folded > 0, is_folded);
-    let times = [recognising, requesting, both, working];
-    let [recognise, request, both, cpu] = times.map(|mut times| shown(&mut times));
+    let times = [recognise, request, both, cpu];
+    let [recognise, request, both, cpu] = times.map(|mut times| format_times(&mut times));
     let view = if is_folded { "folded" } else { "whole" };
     let n_bytes = first.len();
     println!("{n_bytes:>9} {client:?} {view:<6} {recognise:>22} {request:>22} {both:>22} {cpu:>22}");
 }
 
-/// How long this thread has worked.
-fn worked() -> Duration {
+/// The CPU time of this thread.
+fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
     Duration::from_nanos(ns.unwrap_or_default())
@@ -125,8 +125,8 @@ fn step(i: usize, n_lines: usize, client: Client, is_marked: bool) -> String {
     }
 }
 
-fn body(steps: &[String], n_around: usize, client: Client) -> String {
-    let words = "Use the tools that are there. ".repeat(n_around / 60);
+fn body(steps: &[String], frame_bytes: usize, client: Client) -> String {
+    let words = "Use the tools that are there. ".repeat(frame_bytes / 60);
     let steps = steps.join(",");
     match client {
         Client::Codex => format!(
@@ -138,8 +138,8 @@ fn body(steps: &[String], n_around: usize, client: Client) -> String {
     }
 }
 
-/// What the disk takes for a small write.
-fn sync(folder: &Path) -> Vec<Duration> {
+/// The times of small synced writes.
+fn sync_times(folder: &Path) -> Vec<Duration> {
     let mut file = std::fs::File::create(folder.join("sync")).unwrap();
     let mut times = Vec::new();
     for _ in 0..N_REQUESTS {
@@ -151,8 +151,8 @@ fn sync(folder: &Path) -> Vec<Duration> {
     times
 }
 
-/// The median and the worst but few, in milliseconds.
-fn shown(times: &mut [Duration]) -> String {
+/// The median and the 99th percentile, in milliseconds.
+fn format_times(times: &mut [Duration]) -> String {
     times.sort_unstable();
     let at =
         |permille: usize| times[(times.len() * permille / 1000).min(times.len() - 1)].as_secs_f64() * 1e3;

@@ -23,15 +23,15 @@ pub use follow::folded_conversation::{
 pub use follow::parallel::Threads;
 pub use follow::recall_offer::RecallOffer;
 pub use follow::terms::Terms;
-pub use io::duplicates::Brought;
-pub use io::import::{Import, Imported};
+pub use io::duplicates::ImportedIds;
+pub use io::import::{Import, ImportOutcome};
 pub use io::opening_words::opening_words;
 pub use log::events::{
     FoldRecord, HiddenRecall, HiddenRecallRecord, LoggedEvent, MoveReason, NewTerms, SentRequest,
     SessionEvent, SummaryRecord, TipMove,
 };
 pub use log::message_styles::MessageStyles;
-pub use recall::any_session::{Recalled, Sought};
+pub use recall::any_session::{FoundOriginal, HandleSearch};
 pub use recall::handles::OpenError;
 pub use request::body_edits::{BodyEdits, BodyForm, ProviderRules, RefusedBody, Resend};
 pub use request::memory_block::MemoryRecall;
@@ -39,11 +39,12 @@ pub use request::pipeline::{FoldOutcome, Mode, RequestError, RequestInput, Reque
 pub use request::provider_reports::LengthRefusal;
 pub use request::rebuild::{RebuiltRequest, RestoreTerms};
 pub use request::recognise::{RecognisedBody, SessionMatch};
-pub use sessions::checkpoints::{Back, Place as Checkpoint, Step};
+pub use sessions::checkpoints::{Checkpoint, MoveOutcome, RewindTarget};
 pub use sessions::labels::clean_title;
-pub use sessions::last_window::Told;
-pub use sessions::retention::{Pruned, Retention};
-pub use sessions::status::Standing;
+pub use sessions::last_window::RecordedTerms;
+pub use sessions::retention::{PruneReport, Retention};
+pub use sessions::status::SessionOverview;
 pub use summary_jobs::{
-    Ended, Missed, Pending, Progress, Rest, Wanted, Way, Ways, Writer, Written, summarise_alone,
+    Backoff, JobOutcome, ModelFailure, PendingSummary, SummaryModel, SummaryModels, SummaryProgress,
+    SummaryTask, SummaryWriter, WrittenSummary, summarise_unstored,
 };

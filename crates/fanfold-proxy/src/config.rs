@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use fanfold_engine::{Engine, Mode, Terms, Ways};
+use fanfold_engine::{Engine, Mode, SummaryModels, Terms};
 use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
@@ -65,8 +65,8 @@ pub trait Host: Send + Sync {
     }
 
     /// The models that write summaries. This may block, because a server may be asked for its window.
-    fn ways(&self) -> Ways {
-        Ways::default()
+    fn ways(&self) -> SummaryModels {
+        SummaryModels::default()
     }
 }
 

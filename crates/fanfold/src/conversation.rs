@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{Error, Options};
 
-/// A conversation that is followed message by message.
+/// A conversation in memory, to which messages are appended one by one.
 ///
 /// ```
 /// # fn main() -> Result<(), fanfold::Error> {
@@ -34,7 +34,7 @@ pub struct Folded {
     pub tokens: u64,
     /// The size of the original in tokens.
     pub tokens_before: u64,
-    /// The number of folds so far.
+    /// The number of folds in the conversation.
     pub n_folds: usize,
     /// The handles in the body; each recalls an original.
     pub handles: Vec<String>,
@@ -71,12 +71,12 @@ impl Conversation {
         Ok(())
     }
 
-    /// Keeps more of a topic in later folds; an empty topic ends that.
+    /// Sets a topic that gets more space in later folds. An empty topic removes it.
     pub fn focus(&mut self, topic: &str) {
         self.followed.session.apply(Event::Focused(topic.to_owned()));
     }
 
-    /// The conversation as it should be sent now, folded if that is due.
+    /// Returns the conversation as it should be sent now. Folds it if a fold is due.
     pub fn view(&mut self) -> Result<Folded, Error> {
         let view = self.followed.view().map_err(|refusal| match refusal {
             ViewError::Overflow(overflow) => Error::Overflow {

@@ -31,7 +31,7 @@
 //! recall their originals later, from any process.
 
 mod conversation; // one conversation in memory
-mod options; //      settings, and the terms made of them
+mod options; //      options, and the terms derived from them
 mod store; //        conversations in a database
 
 pub use conversation::{Conversation, Folded};
@@ -44,7 +44,8 @@ pub fn fold(body: &str, options: &Options) -> Result<Folded, Error> {
     Conversation::new(body, options)?.view()
 }
 
-/// The original behind a handle of a body that was folded with the same options. `body` is the body before the fold.
+/// The original behind a handle of a body that was folded with the same options. `body` is the body before the
+/// fold.
 pub fn recall(body: &str, handle: &str, options: &Options) -> Result<String, Error> {
     let mut conversation = Conversation::new(body, options)?;
     conversation.view()?;

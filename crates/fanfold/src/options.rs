@@ -1,4 +1,4 @@
-//! Settings, and the terms made of them.
+//! The options of a fold, and the terms derived from them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::Error;
 /// The window of an unknown model.
 const DEFAULT_WINDOW: Tokens = Tokens(128_000);
 
-/// How conversations are folded. The default takes everything from the model that the body names.
+/// How conversations are folded. By default, everything is derived from the model named in the body.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The model, which determines the window and the token counter. Default: the one named in the body.
@@ -53,9 +53,9 @@ impl Options {
     }
 }
 
-/// The counter of a model. Counters must live as long as the program, so each model's is made once.
+/// The counter of a model. Counters are never freed, so each is created once.
 fn counter(model: &str, models: &Models) -> &'static dyn Count {
-    // Guards the counters of all models that were used.
+    // Guards the map of counters by model name.
     static COUNTERS: Mutex<BTreeMap<String, &'static dyn Count>> = Mutex::new(BTreeMap::new());
     let mut counters = COUNTERS.lock().unwrap_or_else(PoisonError::into_inner);
     *counters.entry(model.to_owned()).or_insert_with(|| Box::leak(Box::new(counter_for(model, models))))

@@ -8,8 +8,8 @@ use fanfold_store::{MemoryStore, OpenMode, SessionFilter, SessionId, StoreError,
 
 use crate::{Error, Folded, Options};
 
-/// Sessions in a database: every message is stored before anything replaces it, and every handle that was ever given
-/// out can be recalled.
+/// Sessions in a database. Every message is stored before a stub replaces it, and every handle can be recalled for
+/// as long as the session exists.
 ///
 /// ```
 /// # fn main() -> Result<(), fanfold::Error> {
@@ -38,8 +38,8 @@ impl Store {
         Store { engine: Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock)) }
     }
 
-    /// Stores the messages of a request and returns the body to send. The session is created if necessary; a body that
-    /// differs from what is stored moves the session back to where they differ.
+    /// Stores the messages of a request and returns the body to send. The session is created if necessary; a body
+    /// that differs from what is stored moves the session back to where they differ.
     pub fn request(&self, session: &str, body: &str, options: &Options) -> Result<Folded, Error> {
         let (conversation, _) = decode(body, None).map_err(|error| Error::InvalidBody(error.to_string()))?;
         let terms = options.terms(conversation.model())?;
@@ -75,7 +75,7 @@ impl Store {
         })
     }
 
-    /// The ids of all sessions, the last one written first.
+    /// The ids of all sessions, the last updated first.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
         let rows = self.engine.sessions(&SessionFilter::default())?;
         Ok(rows.into_iter().map(|row| row.id.0).collect())

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SearchArgs, options: &Options, reporter: Reporter) -> R
     let caller = match &args.current {
         Some(name) => {
             let session = engine.find(name)?.id;
-            let depths = engine.live(&session)?;
+            let depths = engine.live_messages(&session)?;
             Some(LiveMessages { session, depths })
         }
         None => None,

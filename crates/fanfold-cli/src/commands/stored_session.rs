@@ -17,7 +17,7 @@ pub(super) fn terms(
     options: &Options,
     request_model: Option<&str>,
 ) -> Result<Terms> {
-    terms::choose_for_session(options, request_model, engine.told(id)?.as_ref())
+    terms::choose_for_session(options, request_model, engine.recorded_terms(id)?.as_ref())
 }
 
 /// Reopens a session with its last view. Without a last view, or with fold flags, folds it first.

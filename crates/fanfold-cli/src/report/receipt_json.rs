@@ -1,10 +1,8 @@
 //! Receipts, notices and errors as JSON.
 
 use fanfold_core::summary::Flaw;
-use fanfold_core::{
-    Contributor, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt, ViewFault,
-};
-use fanfold_engine::{Ended, FoldedConversation};
+use fanfold_core::{Contributor, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt, ViewFault};
+use fanfold_engine::{Followed, FoldedConversation, JobOutcome};
 use serde_json::{Value, json};
 
 use crate::commands::SummaryOutcome;
@@ -54,10 +52,10 @@ pub(crate) fn receipts(ledger: &Ledger) -> Value {
 /// A summary: its model and size, whether it is in the view, which models failed and why, and the flaws of rejected answers.
 pub(crate) fn summary(outcome: &SummaryOutcome) -> Value {
     let written = match &outcome.ended {
-        Ended::Written(written) => Some(written),
+        JobOutcome::Written(written) => Some(written),
         _ => None,
     };
-    let missed = outcome.ended.missed().iter();
+    let missed = outcome.ended.failures().iter();
     let missed: Vec<Value> = missed
         .map(|missed| {
             json!({

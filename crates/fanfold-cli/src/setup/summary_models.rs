@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_core::Tokens;
-use fanfold_engine::{Way, Ways};
+use fanfold_engine::{SummaryModel, SummaryModels};
 use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
 
 use super::terms;
@@ -41,20 +41,25 @@ pub(crate) fn check(options: &Options) -> Result<()> {
 }
 
 /// The models that write summaries, in fallback order. May query a server for its window.
-pub(crate) fn ways(options: &Options) -> Result<Ways> {
+pub(crate) fn ways(options: &Options) -> Result<SummaryModels> {
     check(options)?;
     let summary = &options.summary;
-    let Some(model) = &summary.model else { return Ok(Ways::default()) };
+    let Some(model) = &summary.model else { return Ok(SummaryModels::default()) };
     let first = ModelAccess::new(model, summary.server())?;
     let timeout = Duration::from_secs(summary.timeout.unwrap_or(DEFAULT_TIMEOUT).max(1));
-    let mut ways = vec![way(options, first.clone(), summary.window, timeout)?];
+    let mut models = vec![way(options, first.clone(), summary.window, timeout)?];
     if let Some(main) = &summary.main {
-        ways.push(way(options, first.for_main(main)?, main.window, timeout)?);
+        models.push(way(options, first.for_main(main)?, main.window, timeout)?);
     }
-    Ok(Ways { ways, aborts: summary.abort_on_failure.unwrap_or_default() })
+    Ok(SummaryModels { models, abort_on_failure: summary.abort_on_failure.unwrap_or_default() })
 }
 
-fn way(options: &Options, access: ModelAccess, window: Option<Size>, timeout: Duration) -> Result<Way> {
+fn way(
+    options: &Options,
+    access: ModelAccess,
+    window: Option<Size>,
+    timeout: Duration,
+) -> Result<SummaryModel> {
     let default = Timeouts::default();
     let timeouts = Timeouts { first: timeout, idle: default.idle.min(timeout), total: timeout, ..default };
     let ModelAccess { style, url, model, key } = access;
@@ -66,7 +71,7 @@ fn way(options: &Options, access: ModelAccess, window: Option<Size>, timeout: Du
     let window = known
         .or_else(|| client.served_window_blocking().ok().flatten().map(Tokens))
         .unwrap_or(DEFAULT_WINDOW);
-    Ok(Way { model, place: url, window, writer: Arc::new(client) })
+    Ok(SummaryModel { model, server: url, window, writer: Arc::new(client) })
 }
 
 /// A model, its server and its key.

@@ -5,7 +5,7 @@ use std::path::Path;
 use fanfold_core::{
     Budget, Cadence, Count, EngineFactory, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
 };
-use fanfold_engine::{Terms, Told};
+use fanfold_engine::{RecordedTerms, Terms};
 use fanfold_replay::{CacheMatch, Cliff, PriceChange, PriceTable};
 use fanfold_tokens::{Models, counter_for, o200k};
 use fanfold_wire::Format;
@@ -61,12 +61,13 @@ pub(crate) fn choose(options: &Options, request_model: Option<&str>) -> Result<T
 pub(crate) fn choose_for_session(
     options: &Options,
     request_model: Option<&str>,
-    last: Option<&Told>,
+    last: Option<&RecordedTerms>,
 ) -> Result<Terms> {
     let terms = choose(options, request_model)?;
-    let is_same_model = |last: &&Told| described_model(last).as_deref() == model(options, request_model);
+    let is_same_model =
+        |last: &&RecordedTerms| described_model(last).as_deref() == model(options, request_model);
     let last = last.filter(|_| options.window.is_none()).filter(is_same_model);
-    let Some(Told { budget, .. }) = last else { return Ok(terms) };
+    let Some(RecordedTerms { budget, .. }) = last else { return Ok(terms) };
     let budget = match options.reserve {
         Some(reserve) => Budget::with_reserve(budget.window(), Tokens(reserve.0)),
         None => *budget,
@@ -81,8 +82,8 @@ pub(crate) fn choose_for_session(
 }
 
 /// The model of a session's last request.
-fn described_model(last: &Told) -> Option<String> {
-    serde_json::from_str::<Options>(&last.described).ok()?.model
+fn described_model(last: &RecordedTerms) -> Option<String> {
+    serde_json::from_str::<Options>(&last.description).ok()?.model
 }
 
 /// Says that the default window is assumed, why, and which option sets another one.

@@ -133,7 +133,7 @@ fn sessions_rewind_redo_and_fork() {
         &expect![[r#"
             error: session night has no checkpoint "nowhere"
 
-            hint: there are before fold 8, before the change
+            hint: its checkpoints are before fold 8, before the change
         "#]],
     );
     sandbox.run("sessions title night Task");

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fanfold_engine::{Engine, MachineClock, Standing};
+use fanfold_engine::{Engine, MachineClock, SessionOverview};
 use fanfold_store::{OpenMode, SessionFilter, SessionId, open};
 use tempfile::TempDir;
 
@@ -92,7 +92,7 @@ impl Drop for Served {
 }
 
 /// The sessions of a store, each with how it stands. Every handle that any of them was given opens what it stands for.
-pub(crate) fn sessions(place: &Path) -> Vec<Standing> {
+pub(crate) fn sessions(place: &Path) -> Vec<SessionOverview> {
     let engine = engine(place);
     let rows = engine.store().sessions(&SessionFilter::default()).unwrap();
     let mut all = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) fn sessions(place: &Path) -> Vec<Standing> {
             broken.len(),
             row.id
         );
-        all.push(engine.standing(&row.id).unwrap());
+        all.push(engine.session_overview(&row.id).unwrap());
     }
     all
 }

@@ -1,4 +1,4 @@
-//! Folds a conversation with another engine, in the host that ours runs in.
+//! Folds a conversation with another engine, in the same host as the built-in engine.
 //!
 //! ```text
 //! cargo run -p fanfold-engine --example other_engine -- chat.json 8000 newest > folded.json
@@ -12,7 +12,7 @@ use std::io::Write as _;
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens};
 use fanfold_engine::{FoldOptions, FoldedConversation, Terms, decode};
 
-/// The engines that this program knows.
+/// The engines that the arguments can select.
 const ENGINES: [EngineFactory; 2] = [EngineFactory::FANFOLD, newest::NEWEST];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,6 @@
 //! A complete engine on one page: it keeps the newest entries that fit and a note about those before them.
 //!
-//! It has no recall, and ignores prices and caches: it shows the least that an engine has to do.
+//! It has no recall, and ignores prices and caches: it is a minimal engine.
 
 use fanfold_core::{
     Budget, CallId, Contributor, Count, Engine, EngineFactory, EngineStatus, Entry, EntryId, Feedback,
@@ -53,7 +53,8 @@ impl Newest {
         view
     }
 
-    /// The first entry of a view that fills half of the room, or as nearly as possible; none if nothing would be saved.
+    /// The first entry of a view that fills half of the room, or as nearly as possible; none if nothing would be
+    /// saved.
     fn next_first(&self) -> Option<usize> {
         let goal = self.budget.room().permille(500);
         let now = self.from(self.first).tokens;
@@ -100,7 +101,7 @@ impl Engine for Newest {
     fn view(&mut self) -> Result<&View, ViewError> {
         let room = self.budget.room();
         if self.from(self.first).tokens > room {
-            // Down to half of the room, so that the next views only grow.
+            // Fold to half of the room, so that the next views only grow.
             self.drop_entries();
         }
         self.view = self.from(self.first);

@@ -1,4 +1,4 @@
-//! What of a conversation that is brought here is here already.
+//! Finds the part of an imported conversation that is already stored.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,95 +6,102 @@ use fanfold_store::{NodeId, SessionId, SessionRow, StoreError};
 
 use crate::engine::Engine;
 
-/// The sessions that came from one file: the ids that they had there, and those they have here.
+/// Maps the session ids in an imported file to the ids in this store.
 #[derive(Debug, Clone, Default)]
-pub struct Brought(BTreeMap<SessionId, SessionId>);
+pub struct ImportedIds(BTreeMap<SessionId, SessionId>);
 
-impl Brought {
-    /// Takes note of a session.
-    pub fn note(&mut self, there: SessionId, here: SessionId) {
-        self.0.insert(there, here);
+impl ImportedIds {
+    /// Adds an imported session.
+    pub fn insert(&mut self, foreign_id: SessionId, id: SessionId) {
+        self.0.insert(foreign_id, id);
     }
 
-    /// The id here of a session there.
-    pub fn get(&self, there: &SessionId) -> Option<&SessionId> {
-        self.0.get(there)
+    /// The id in this store of a session in the file.
+    pub fn get(&self, foreign_id: &SessionId) -> Option<&SessionId> {
+        self.0.get(foreign_id)
     }
 }
 
-/// What of a conversation is here already.
+/// The part of a conversation that is already stored.
 #[derive(Debug)]
-pub(crate) enum Here {
-    /// Nothing; this is to be its id.
+pub(crate) enum StoredPart {
+    /// Nothing. The id is free for the new session.
     Nothing(SessionId),
-    /// All of it.
+    /// All messages.
     All(SessionId),
-    /// A session with so many of its messages: it has gone on since.
+    /// The first n messages. The rest is new.
     Beginning(Box<SessionRow>, usize),
 }
 
-/// How a session that may be the same one was found.
+/// How a stored session was matched to an imported one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    /// It has the id.
+pub(crate) enum MatchKind {
+    /// By its id.
     Id,
-    /// It has another one, and says the same.
-    Words,
+    /// By its messages. The ids differ.
+    Content,
 }
 
 impl Engine {
-    /// What of a chain of messages is here. `is_same` says whether a session that has its first messages is the one
-    /// that goes on with the others.
-    pub(crate) fn here(
+    /// Finds the session that contains a chain of messages or its beginning. `is_same` decides whether a session
+    /// with the first messages of the chain is the imported session.
+    pub(crate) fn find_stored_part(
         &self,
-        wanted: Option<&SessionId>,
+        id: Option<&SessionId>,
         chain: &[NodeId],
-        is_same: &dyn Fn(&SessionRow, By) -> Result<bool, StoreError>,
-    ) -> Result<Here, StoreError> {
-        let owner = match wanted {
-            Some(wanted) => match self.store.session(wanted)? {
-                None => return Ok(Here::Nothing(wanted.clone())),
+        is_same: &dyn Fn(&SessionRow, MatchKind) -> Result<bool, StoreError>,
+    ) -> Result<StoredPart, StoreError> {
+        let with_id = match id {
+            Some(id) => match self.store.session(id)? {
+                None => return Ok(StoredPart::Nothing(id.clone())),
                 row => row,
             },
             None => None,
         };
-        let places: HashMap<NodeId, usize> = chain.iter().copied().zip(1..).collect();
-        let n_here = |row: &SessionRow| match row.tip {
-            Some(tip) => places.get(&tip).copied(),
+        let positions: HashMap<NodeId, usize> = chain.iter().copied().zip(1..).collect();
+        // The number of messages of a session, if they are the first messages of the chain.
+        let n_stored = |row: &SessionRow| match row.tip {
+            Some(tip) => positions.get(&tip).copied(),
             None => chain.is_empty().then_some(0),
         };
-        if let Some(row) = owner {
-            match n_here(&row) {
-                Some(n) if n == chain.len() => return Ok(Here::All(row.id)),
-                Some(n) if is_same(&row, By::Id)? => return Ok(Here::Beginning(Box::new(row), n)),
+        if let Some(row) = with_id {
+            match n_stored(&row) {
+                Some(n) if n == chain.len() => return Ok(StoredPart::All(row.id)),
+                Some(n) if is_same(&row, MatchKind::Id)? => {
+                    return Ok(StoredPart::Beginning(Box::new(row), n));
+                }
                 _ => {}
             }
-            // It may have gone on here.
+            // The stored session may have more messages than the chain.
             if let Some(tip) = chain.last()
                 && self.owners_of(*tip)?.contains(&row.id)
             {
-                return Ok(Here::All(row.id));
+                return Ok(StoredPart::All(row.id));
             }
         }
-        // Under another id it may have come before, all of it or, where somebody else has its own, its beginning.
+        // An earlier import may have stored it under another id.
         for id in chain.last().map_or(Ok(Vec::new()), |tip| self.owners_of(*tip))? {
-            if self.store.session(&id)?.is_some_and(|row| n_here(&row) == Some(chain.len())) {
-                return Ok(Here::All(id));
+            if self.store.session(&id)?.is_some_and(|row| n_stored(&row) == Some(chain.len())) {
+                return Ok(StoredPart::All(id));
             }
         }
-        let first = chain.first().filter(|_| wanted.is_some());
+        let first = chain.first().filter(|_| id.is_some());
         let mut longest: Option<(SessionRow, usize)> = None;
         for id in first.map_or(Ok(Vec::new()), |first| self.owners_of(*first))? {
             let Some(row) = self.store.session(&id)? else { continue };
-            let Some(n) = n_here(&row) else { continue };
-            if longest.as_ref().is_none_or(|(_, longest)| n > *longest) && is_same(&row, By::Words)? {
+            let Some(n) = n_stored(&row) else { continue };
+            if longest.as_ref().is_none_or(|(_, longest)| n > *longest) && is_same(&row, MatchKind::Content)?
+            {
                 longest = Some((row, n));
             }
         }
-        Ok(longest.map_or_else(|| Here::Nothing(self.new_id()), |(row, n)| Here::Beginning(Box::new(row), n)))
+        Ok(match longest {
+            Some((row, n)) => StoredPart::Beginning(Box::new(row), n),
+            None => StoredPart::Nothing(self.new_id()),
+        })
     }
 
-    /// The sessions that have a message; none if it is not here.
+    /// The sessions that contain a message; empty if the message is not stored.
     pub(crate) fn owners_of(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
         match self.store.owners(node) {
             Err(StoreError::NoNode(_)) => Ok(Vec::new()),

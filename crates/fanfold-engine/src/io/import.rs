@@ -1,4 +1,4 @@
-//! Sessions brought here: what others wrote down, and what we did ourselves.
+//! Imports sessions: exports of fanfold, and conversations of other programs.
 
 use fanfold_store::{
     Batch, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation,
@@ -8,8 +8,8 @@ use fanfold_wire::{Conversation, Format, MessageStyle, strip_style};
 use serde_json::Value;
 
 use crate::engine::{Engine, OpError};
-use crate::io::duplicates::{Brought, By, Here};
-use crate::io::export::{Happened, Line, Said, VERSION, raw};
+use crate::io::duplicates::{ImportedIds, MatchKind, StoredPart};
+use crate::io::export::{AbandonedMessage, ExportLine, ExportedEvent, ExportedMessage, VERSION, raw};
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::log::message_styles::MessageStyles;
@@ -17,139 +17,156 @@ use crate::log::session_log::{FORKED, INHERITED};
 use crate::request::receive::ids_of;
 use crate::sessions::labels::clean_title;
 
-/// A conversation to be brought here.
+/// A conversation to import.
 #[derive(Debug, Clone, Default)]
 pub struct Import {
-    /// Its id; a new one if none is given or somebody else has it.
+    /// Its id. If it is missing or taken, the session gets a new id.
     pub id: Option<SessionId>,
-    /// Who made it.
+    /// The program that recorded it.
     pub source: String,
     /// The format of its messages.
     pub format: String,
-    /// Its messages, and when they were said where that is known.
+    /// Its messages, with their times if known.
     pub messages: Vec<(String, Option<Millis>)>,
-    /// The body that they came in, if they did.
+    /// The request body that contained the messages, if there was one.
     pub body: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// What people called it.
+    /// Its title.
     pub title: Option<String>,
-    /// The session it came from, and how, where that one is here.
+    /// Its parent and the relation to it, if the parent is stored here.
     pub parent: Option<(SessionId, Relation)>,
     /// Why it ended.
     pub ended: Option<EndReason>,
-    /// What it is read from, for its first event.
+    /// A description of where it was read from. It is recorded in the first event.
     pub from: String,
 }
 
-/// What became of a conversation that was brought here.
+/// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Imported {
-    /// It is a new session.
+pub enum ImportOutcome {
+    /// A new session was stored.
     New(SessionId),
-    /// It is here already.
-    Known(SessionId),
-    /// Its beginning was here, and now the rest is.
-    Grown(SessionId),
+    /// All messages were stored already.
+    Unchanged(SessionId),
+    /// Its first messages were stored already, and the rest was added.
+    Extended(SessionId),
 }
 
-impl Imported {
+impl ImportOutcome {
     /// The session.
     pub fn id(&self) -> &SessionId {
-        let (Imported::New(id) | Imported::Known(id) | Imported::Grown(id)) = self;
+        let (ImportOutcome::New(id) | ImportOutcome::Unchanged(id) | ImportOutcome::Extended(id)) = self;
         id
     }
 }
 
 impl Engine {
-    /// Brings a session here that was written down by [`export_line`](Self::export_line).
-    pub fn import_line(&self, line: &str) -> Result<Imported, OpError> {
-        self.import_line_of(line, &mut Brought::default())
+    /// Imports a session exported by [`export_line`](Self::export_line).
+    pub fn import_line(&self, line: &str) -> Result<ImportOutcome, OpError> {
+        self.import_line_with(line, &mut ImportedIds::default())
     }
 
-    /// Brings one of the sessions of a file here. Those that it came from are found by what became of them.
-    pub fn import_line_of(&self, line: &str, brought: &mut Brought) -> Result<Imported, OpError> {
-        let mut line: Line = serde_json::from_str(line).map_err(|error| {
-            OpError::invalid(format!("this is no session of fanfold's: {error}"), "export it again")
+    /// Imports a session of a file with several. `imported` has the ids of the sessions imported before it, so that
+    /// a fork finds its parent.
+    pub fn import_line_with(&self, line: &str, imported: &mut ImportedIds) -> Result<ImportOutcome, OpError> {
+        let mut line: ExportLine = serde_json::from_str(line).map_err(|error| {
+            OpError::invalid(format!("the line is not an exported session: {error}"), "export it again")
         })?;
         if line.fanfold > VERSION {
-            let what = format!("this was written in version {}, and {VERSION} is known", line.fanfold);
-            return Err(OpError::invalid(what, "use the newer fanfold"));
+            let what =
+                format!("the export has format version {}; the newest known is {VERSION}", line.fanfold);
+            return Err(OpError::invalid(what, "update fanfold"));
         }
-        let jsons: Vec<&str> = line.messages.iter().filter_map(Said::json).collect();
+        let jsons: Vec<&str> = line.messages.iter().filter_map(ExportedMessage::json).collect();
         if jsons.len() != line.messages.len() {
-            return Err(OpError::invalid("a message has neither `json` nor `text`", "export it again"));
+            return Err(OpError::invalid(
+                "an exported message has neither `json` nor `text`",
+                "export it again",
+            ));
         }
         let chain = ids_of(None, jsons.iter().copied());
-        rename_parents(&mut line.events, brought);
-        let there = SessionId(line.id.clone());
-        let here = self.here(Some(&there), &chain, &|row, by| self.has_begun_so(row, by, &line.events))?;
-        let imported = match &here {
-            Here::All(id) => Imported::Known(id.clone()),
-            Here::Nothing(id) => Imported::New(id.clone()),
-            Here::Beginning(row, _) => Imported::Grown(row.id.clone()),
+        rename_parents(&mut line.events, imported);
+        let foreign_id = SessionId(line.id.clone());
+        let is_same = |row: &SessionRow, kind: MatchKind| self.has_first_events(row, kind, &line.events);
+        let stored = self.find_stored_part(Some(&foreign_id), &chain, &is_same)?;
+        let outcome = match &stored {
+            StoredPart::All(id) => ImportOutcome::Unchanged(id.clone()),
+            StoredPart::Nothing(id) => ImportOutcome::New(id.clone()),
+            StoredPart::Beginning(row, _) => ImportOutcome::Extended(row.id.clone()),
         };
-        if !matches!(here, Here::All(_)) {
-            let parent = self.parent_of(&line, brought)?;
-            self.write_line(&line, &chain, here, parent)?;
+        if !matches!(stored, StoredPart::All(_)) {
+            let parent = self.parent_of(&line, imported)?;
+            self.write_line(&line, &chain, stored, parent)?;
         }
-        brought.note(there, imported.id().clone());
-        Ok(imported)
+        imported.insert(foreign_id, outcome.id().clone());
+        Ok(outcome)
     }
 
-    /// Whether what happened to a session is the beginning of what happened to one that is brought here.
-    fn has_begun_so(&self, row: &SessionRow, by: By, events: &[Happened]) -> Result<bool, StoreError> {
-        let here = self.store.events(&row.id, 0)?;
-        let here: Vec<&EventRow> = here.iter().filter(|event| event.kind != INHERITED).collect();
-        let there: Vec<&Happened> = events.iter().filter(|event| event.kind != INHERITED).collect();
-        let is_alike = |(a, b): (&&EventRow, &&Happened)| a.kind == b.kind && a.body == b.body.get();
-        let is_beginning = here.len() <= there.len() && here.iter().zip(&there).all(is_alike);
-        Ok(is_beginning && (by == By::Id || !here.is_empty()))
+    /// True if the events of a stored session are the first events of an exported one.
+    fn has_first_events(
+        &self,
+        row: &SessionRow,
+        kind: MatchKind,
+        events: &[ExportedEvent],
+    ) -> Result<bool, StoreError> {
+        let stored = self.store.events(&row.id, 0)?;
+        let stored: Vec<&EventRow> = stored.iter().filter(|event| event.kind != INHERITED).collect();
+        let exported: Vec<&ExportedEvent> = events.iter().filter(|event| event.kind != INHERITED).collect();
+        let is_equal = |(a, b): (&&EventRow, &&ExportedEvent)| a.kind == b.kind && a.body == b.body.get();
+        let is_beginning = stored.len() <= exported.len() && stored.iter().zip(&exported).all(is_equal);
+        // Equal messages without any event do not identify a session.
+        Ok(is_beginning && (kind == MatchKind::Id || !stored.is_empty()))
     }
 
-    /// Where a session of a file came from, if that is here: as it came with the file, or as one that has the message
-    /// that it left from. Another session of the same id is somebody else's.
-    fn parent_of(&self, line: &Line, brought: &Brought) -> Result<Option<(SessionId, Relation)>, OpError> {
+    /// The parent of an exported fork: a session imported from the same file, or a stored session with the parent's
+    /// id that contains the message at which the fork began.
+    fn parent_of(
+        &self,
+        line: &ExportLine,
+        imported: &ImportedIds,
+    ) -> Result<Option<(SessionId, Relation)>, OpError> {
         let Some((parent, relation)) = &line.parent else { return Ok(None) };
         let Some(relation) = Relation::from_name(relation) else { return Ok(None) };
         let parent = SessionId(parent.clone());
-        if let Some(parent) = brought.get(&parent) {
+        if let Some(parent) = imported.get(&parent) {
             return Ok(Some((parent.clone(), relation)));
         }
         let forked = line.events.iter().find(|event| event.kind == FORKED);
-        let left_from = forked.and_then(|event| event.tip.as_ref()?.parse().ok());
-        let is_its = match left_from {
+        let fork_point = forked.and_then(|event| event.tip.as_ref()?.parse().ok());
+        let is_parent = match fork_point {
             Some(node) => self.owners_of(node)?.contains(&parent),
             None => false,
         };
-        Ok(is_its.then_some((parent, relation)))
+        Ok(is_parent.then_some((parent, relation)))
     }
 
-    /// Writes what is not here of a session that was written down.
+    /// Writes the part of an exported session that is not stored yet.
     fn write_line(
         &self,
-        line: &Line,
+        line: &ExportLine,
         chain: &[NodeId],
-        here: Here,
+        stored: StoredPart,
         parent: Option<(SessionId, Relation)>,
     ) -> Result<(), OpError> {
         let mut ops = Vec::new();
-        let mut expect = Vec::new();
-        let (id, n_messages, known) = match here {
-            Here::All(_) => return Ok(()),
-            Here::Nothing(id) => {
+        let mut expected_tips = Vec::new();
+        let (id, n_messages, existing) = match stored {
+            StoredPart::All(_) => return Ok(()),
+            StoredPart::Nothing(id) => {
                 let (source, format) = (line.source.clone(), line.format.clone());
                 ops.push(Op::Create(NewSession { id: id.clone(), source, format, parent, tip: None }));
                 (id, 0, None)
             }
-            Here::Beginning(row, n) => {
-                expect.push((row.id.clone(), row.tip));
+            StoredPart::Beginning(row, n) => {
+                expected_tips.push((row.id.clone(), row.tip));
                 (row.id.clone(), n, Some(row))
             }
         };
         ops.extend(line.blobs.values().map(|text| Op::PutBlob(text.clone().into_bytes())));
-        let message =
-            |said: &Said| Some(NewMessage { json: said.json()?.to_owned(), at: Some(Millis(said.at)) });
+        let message = |message: &ExportedMessage| {
+            Some(NewMessage { json: message.json()?.to_owned(), at: Some(Millis(message.at)) })
+        };
         ops.push(Op::Append(id.clone(), line.messages.iter().skip(n_messages).filter_map(message).collect()));
         let node = |tip: &Option<String>| -> Result<Option<NodeId>, OpError> {
             tip.as_ref()
@@ -157,26 +174,26 @@ impl Engine {
                 .transpose()
                 .map_err(|error: IdError| OpError::invalid(error.to_string(), "export it again"))
         };
-        for aside in &line.aside {
-            ops.push(Op::MoveTip(id.clone(), node(&aside.after)?));
-            let at = Some(Millis(aside.said.at));
-            ops.push(Op::Append(id.clone(), vec![NewMessage { json: aside.said.text.clone(), at }]));
+        for AbandonedMessage { after, message } in &line.abandoned {
+            ops.push(Op::MoveTip(id.clone(), node(after)?));
+            let at = Some(Millis(message.at));
+            ops.push(Op::Append(id.clone(), vec![NewMessage { json: message.text.clone(), at }]));
         }
-        let n_events = match &known {
+        let n_events = match &existing {
             Some(row) => {
                 self.store.events(&row.id, 0)?.iter().filter(|event| event.kind != INHERITED).count()
             }
             None => 0,
         };
-        // What it inherited came with its beginning.
-        let events = line.events.iter().filter(|event| known.is_none() || event.kind != INHERITED);
+        // An existing session has its inherited events already.
+        let events = line.events.iter().filter(|event| existing.is_none() || event.kind != INHERITED);
         for event in events.skip(n_events) {
             ops.push(Op::MoveTip(id.clone(), node(&event.tip)?));
             let event = NewEvent { kind: event.kind.clone(), body: event.body.get().to_owned() };
             ops.push(Op::AddEvent(id.clone(), event));
         }
         ops.push(Op::MoveTip(id.clone(), chain.last().copied()));
-        let has_title = known.as_ref().is_some_and(|row| row.title.is_some());
+        let has_title = existing.as_ref().is_some_and(|row| row.title.is_some());
         let title = line.title.as_ref().filter(|_| !has_title);
         let title = title.map(|title| self.free_title(title)).transpose()?;
         let changes = [
@@ -186,22 +203,22 @@ impl Engine {
             line.ended.as_ref().map(|reason| SessionChange::End(EndReason::from_name(reason))),
         ];
         ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
-        self.store.commit(&Batch { at: Millis(line.updated_at), expected_tips: expect, ops })?;
+        self.store.commit(&Batch { at: Millis(line.updated_at), expected_tips, ops })?;
         Ok(())
     }
 
-    /// Brings a conversation here.
-    pub fn import(&self, import: Import) -> Result<Imported, OpError> {
-        let (mut messages, dresses) = undressed(&import);
+    /// Imports a conversation of another program.
+    pub fn import(&self, import: Import) -> Result<ImportOutcome, OpError> {
+        let (mut messages, styles) = without_styles(&import);
         let chain = ids_of(None, messages.iter().map(|message| &*message.json));
-        let is_same = |row: &SessionRow, by: By| match by {
-            By::Id => Ok(true),
-            By::Words => self.came_from(row, &import),
+        let is_same = |row: &SessionRow, kind: MatchKind| match kind {
+            MatchKind::Id => Ok(true),
+            MatchKind::Content => self.is_from_same_place(row, &import),
         };
-        let (mut ops, mut expect) = (Vec::new(), Vec::new());
-        let (id, n_here) = match self.here(import.id.as_ref(), &chain, &is_same)? {
-            Here::All(known) => return Ok(Imported::Known(known)),
-            Here::Nothing(id) => {
+        let (mut ops, mut expected_tips) = (Vec::new(), Vec::new());
+        let (id, n_stored) = match self.find_stored_part(import.id.as_ref(), &chain, &is_same)? {
+            StoredPart::All(id) => return Ok(ImportOutcome::Unchanged(id)),
+            StoredPart::Nothing(id) => {
                 let parent = match &import.parent {
                     Some((parent, relation)) => self.store.session(parent)?.map(|row| (row.id, *relation)),
                     None => None,
@@ -210,12 +227,12 @@ impl Engine {
                 ops.push(Op::Create(NewSession { id: id.clone(), source, format, parent, tip: None }));
                 (id, 0)
             }
-            Here::Beginning(row, n) => {
-                expect.push((row.id.clone(), row.tip));
+            StoredPart::Beginning(row, n) => {
+                expected_tips.push((row.id.clone(), row.tip));
                 (row.id, n)
             }
         };
-        let last = import.messages.iter().filter_map(|(_, at)| *at).max();
+        let last_time = import.messages.iter().filter_map(|(_, at)| *at).max();
         let frame = match &import.body {
             Some(body) => {
                 let (conversation, _) = Conversation::decode(body, None)
@@ -226,10 +243,10 @@ impl Engine {
             }
             None => None,
         };
-        ops.push(Op::Append(id.clone(), messages.split_off(n_here)));
-        let note = SessionEvent::Imported { from: import.from, frame, styles: MessageStyles::new(&dresses) };
+        ops.push(Op::Append(id.clone(), messages.split_off(n_stored)));
+        let note = SessionEvent::Imported { from: import.from, frame, styles: MessageStyles::new(&styles) };
         ops.push(Op::AddEvent(id.clone(), note.encode()));
-        let title = import.title.filter(|_| n_here == 0);
+        let title = import.title.filter(|_| n_stored == 0);
         let title = match title.map(|title| clean_title(&title)).filter(|title| !title.is_empty()) {
             Some(title) => Some(self.free_title(&title)?),
             None => None,
@@ -240,19 +257,19 @@ impl Engine {
             import.ended.map(SessionChange::End),
         ];
         ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
-        let at = last.unwrap_or_else(|| self.clock.now());
-        self.store.commit(&Batch { at, expected_tips: expect, ops })?;
-        Ok(if n_here == 0 { Imported::New(id) } else { Imported::Grown(id) })
+        let at = last_time.unwrap_or_else(|| self.clock.now());
+        self.store.commit(&Batch { at, expected_tips, ops })?;
+        Ok(if n_stored == 0 { ImportOutcome::New(id) } else { ImportOutcome::Extended(id) })
     }
 
-    /// Whether a session was brought here from the same place.
-    fn came_from(&self, row: &SessionRow, import: &Import) -> Result<bool, StoreError> {
+    /// True if a stored session was imported from the same file.
+    fn is_from_same_place(&self, row: &SessionRow, import: &Import) -> Result<bool, StoreError> {
         let events = self.store.events(&row.id, 0)?;
         let note = events.first().and_then(LoggedEvent::decode).map(|noted| noted.event);
         Ok(matches!(note, Some(SessionEvent::Imported { from, .. }) if from == import.from))
     }
 
-    /// The title, or the next of its line if it is taken.
+    /// The title, with the next number if it is taken.
     fn free_title(&self, title: &str) -> Result<String, StoreError> {
         let filter = SessionFilter { title: Some(title.to_owned()), ..Default::default() };
         if self.store.sessions(&filter)?.is_empty() {
@@ -263,25 +280,25 @@ impl Engine {
     }
 }
 
-/// Lets the notes on where sessions came from name them as they are called here.
-fn rename_parents(events: &mut [Happened], brought: &Brought) {
+/// Replaces the parents' ids in fork events by their ids in this store.
+fn rename_parents(events: &mut [ExportedEvent], imported: &ImportedIds) {
     for event in events.iter_mut().filter(|event| event.kind == FORKED) {
         let Ok(mut body) = serde_json::from_str::<Value>(event.body.get()) else { continue };
-        let here = body["from"].as_str().and_then(|from| brought.get(&SessionId(from.to_owned())));
-        if let Some(here) = here.filter(|here| body["from"] != here.0) {
-            body["from"] = here.0.clone().into();
+        let parent = body["from"].as_str().and_then(|from| imported.get(&SessionId(from.to_owned())));
+        if let Some(parent) = parent.filter(|parent| body["from"] != parent.0) {
+            body["from"] = parent.0.clone().into();
             event.body = raw(&body.to_string()).unwrap_or_default();
         }
     }
 }
 
-/// The messages of a conversation to be brought here as they are kept, and how they were dressed.
-fn undressed(import: &Import) -> (Vec<NewMessage>, Vec<MessageStyle>) {
+/// The messages of an import as they are stored, and the styles that were stripped from them.
+fn without_styles(import: &Import) -> (Vec<NewMessage>, Vec<MessageStyle>) {
     let format: Option<Format> = import.format.parse().ok();
-    let one = |(json, at): &(String, Option<Millis>)| {
-        let (plain, dress) =
+    let strip = |(json, at): &(String, Option<Millis>)| {
+        let (plain, style) =
             format.map_or_else(|| (json.into(), MessageStyle::default()), |format| strip_style(format, json));
-        (NewMessage { json: plain.into_owned(), at: *at }, dress)
+        (NewMessage { json: plain.into_owned(), at: *at }, style)
     };
-    import.messages.iter().map(one).unzip()
+    import.messages.iter().map(strip).unzip()
 }

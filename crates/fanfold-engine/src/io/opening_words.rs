@@ -1,27 +1,27 @@
-//! The first words of a person in a message, without what agents put before them.
+//! Finds the text that a user typed in a message that starts with text added by an agent.
 
-/// The words of a person in a text; none if it is all scaffolding.
+/// The text that the user typed; none if the agent wrote all of it.
 ///
-/// Agents put blocks of tags before what a person said (`<system-reminder>…</system-reminder>`), whole files of instructions,
-/// or echoes of commands. For a title that is noise.
+/// Agents prepend tagged blocks (`<system-reminder>…</system-reminder>`), instruction files or echoes of commands
+/// to prompts. A title must not contain them.
 pub fn opening_words(text: &str) -> Option<&str> {
     let rest = without_blocks(text);
     let is_scaffolding = SCAFFOLDING.iter().any(|beginning| rest.starts_with(beginning));
     Some(rest).filter(|rest| !rest.is_empty() && !is_scaffolding)
 }
 
-/// Beginnings of messages that an agent writes in a person's name.
+/// Beginnings of user messages that an agent has written.
 const SCAFFOLDING: [&str; 3] =
     ["# AGENTS.md instructions", "Caveat: The messages below were generated", "[Request interrupted by user"];
 
-/// A text without the blocks of tags that it begins with: `<environment_context>…</environment_context>`.
+/// Removes leading tagged blocks such as `<environment_context>…</environment_context>`.
 fn without_blocks(text: &str) -> &str {
     let mut rest = text.trim_start();
     while let Some((tag, inside)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
         let is_name = !tag.is_empty() && tag.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
         let closed = is_name.then(|| inside.split_once(&format!("</{tag}>"))).flatten();
-        let Some((_, behind)) = closed else { break };
-        rest = behind.trim_start();
+        let Some((_, after)) = closed else { break };
+        rest = after.trim_start();
     }
     rest
 }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_puts_before_the_first_words_is_left_out() {
+    fn text_added_by_agents_is_removed() {
         let check = |text: &str, words: Option<&str>| assert_eq!(opening_words(text), words);
         check("<env>here</env>\n<note-2>a > b</note-2> fix it", Some("fix it"));
         check("<env>never closed", Some("<env>never closed"));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::follow::recall_offer::RecallOffer;
 use crate::log::message_styles::MessageStyles;
 use crate::request::body_edits::BodyEdits;
-use crate::summary_jobs::Rest;
+use crate::summary_jobs::Backoff;
 
 /// An event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ pub enum SessionEvent {
         #[serde(rename = "who")]
         model: String,
         /// The end of the pause, and its reason.
-        rest: Rest,
+        rest: Backoff,
     },
     /// An attempt at a summary had failures.
     #[serde(rename = "tried")]

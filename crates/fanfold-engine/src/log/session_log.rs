@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
 
 use crate::log::events::{InheritedEvent, LoggedEvent, SessionEvent};
-use crate::summary_jobs::Rest;
+use crate::summary_jobs::Backoff;
 
 /// The position of each message in a conversation, counted from 1.
 pub(crate) type Positions = HashMap<NodeId, u32>;
@@ -259,7 +259,7 @@ impl SessionLog {
     }
 
     /// The current pause of a summary model; a summary that it wrote since ends the pause.
-    pub(crate) fn model_pause(&self, name: &str) -> Option<Rest> {
+    pub(crate) fn model_pause(&self, name: &str) -> Option<Backoff> {
         let newest = self.events.iter().rev().find_map(|logged| match &logged.event {
             SessionEvent::ModelPaused { model, rest } if model == name => Some(Some(rest.clone())),
             SessionEvent::Summarised(summary) if summary.model == name => Some(None),

@@ -1,4 +1,4 @@
-//! What was folded, opened from the store alone: by what was noted when the handle was given.
+//! Recalls originals from the store alone, by the locations recorded with each fold.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,48 +17,48 @@ use crate::log::originals;
 use crate::log::session_log::SessionLog;
 use crate::sessions::state::{decode_as, read_frame};
 
-/// Why an original was not recalled.
+/// Why an original could not be recalled.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The store could not be read.
+    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No fold of the session has the handle; these are the nearest that were given.
+    /// No fold of the session has the handle.
     #[error("no original of session {session} has the handle {handle}")]
     Unknown {
         /// The session.
         session: SessionId,
         /// The handle.
         handle: Handle,
-        /// Handles that begin alike.
+        /// The session's handles with the longest common prefix.
         near: Vec<String>,
     },
-    /// The handle opens other bytes than it was given for.
-    #[error("{0} no longer opens what it was given for")]
+    /// The original is missing or differs from the recorded fingerprint.
+    #[error("the original behind {0} is damaged or missing")]
     Broken(Handle),
-    /// The lines asked for are not there.
+    /// The requested lines do not exist.
     #[error(transparent)]
     Extent(#[from] RecallError),
 }
 
 impl Engine {
-    /// The original behind any handle that a session was ever given, byte for byte.
+    /// Recalls the original behind any handle that a session has ever had, byte for byte.
     pub fn recall(&self, session: &SessionId, handle: Handle, extent: &Extent) -> Result<String, OpenError> {
         let past = SessionLog::read(&*self.store, session)?;
-        let mut opener = Opener::new(&*self.store, &past);
-        match opener.open(handle)? {
-            Opened::Whole(content) => Ok(extent.extract(content, handle)?),
-            Opened::Other => Err(OpenError::Broken(handle)),
-            Opened::Unknown => {
-                let found = self.by_content(session, &past, handle)?;
-                let content = found.ok_or_else(|| unknown(session, handle, &past))?;
+        let mut reader = OriginalReader::new(&*self.store, &past);
+        match reader.read(handle)? {
+            HandleLookup::Original(content) => Ok(extent.extract(content, handle)?),
+            HandleLookup::Mismatch => Err(OpenError::Broken(handle)),
+            HandleLookup::Unknown => {
+                let found = self.find_by_content(session, &past, handle)?;
+                let content = found.ok_or_else(|| unknown_handle(session, handle, &past))?;
                 Ok(extent.extract(content, handle)?)
             }
         }
     }
 
-    /// A handle names content, so an original can be found again without knowing how it was folded.
-    fn by_content(
+    /// Finds an original by its hash. A handle is a hash of the content, so this works without a recorded fold.
+    fn find_by_content(
         &self,
         session: &SessionId,
         past: &SessionLog,
@@ -74,91 +74,92 @@ impl Engine {
         Ok(find_by_content(&transcript, handle).map(|content| content.to_string()))
     }
 
-    /// Opens every handle that a session was ever given: how many there are, and those that do not open what they
-    /// were given for.
+    /// Recalls every handle of a session. Returns their number, and the handles whose originals are damaged or
+    /// missing.
     pub fn check_handles(&self, session: &SessionId) -> Result<(usize, Vec<String>), StoreError> {
         let past = SessionLog::read(&*self.store, session)?;
-        let mut opener = Opener::new(&*self.store, &past);
+        let mut reader = OriginalReader::new(&*self.store, &past);
         let mut broken = Vec::new();
         for digits in &past.handles {
-            let is_right = match digits.parse() {
-                Ok(handle) => matches!(opener.open(handle)?, Opened::Whole(_)),
+            let is_intact = match digits.parse() {
+                Ok(handle) => matches!(reader.read(handle)?, HandleLookup::Original(_)),
                 Err(_) => false,
             };
-            if !is_right {
+            if !is_intact {
                 broken.push(digits.clone());
             }
         }
         Ok((past.handles.len(), broken))
     }
 
-    /// Every handle that a session was ever given, in order of their digits.
+    /// Every handle that a session has ever had, sorted.
     pub fn handles(&self, session: &SessionId) -> Result<Vec<String>, StoreError> {
         Ok(SessionLog::read(&*self.store, session)?.handles.into_iter().collect())
     }
 }
 
-fn unknown(session: &SessionId, handle: Handle, past: &SessionLog) -> OpenError {
-    const MOST_NAMED: usize = 5;
-    let wanted = handle.to_string();
-    let common = |known: &str| known.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+fn unknown_handle(session: &SessionId, handle: Handle, past: &SessionLog) -> OpenError {
+    const MAX_NEAR: usize = 5;
+    let digits = handle.to_string();
+    let common = |known: &str| known.bytes().zip(digits.bytes()).take_while(|(a, b)| a == b).count();
     let mut near: Vec<String> = past.handles.iter().cloned().collect();
     near.sort_by_key(|known| (std::cmp::Reverse(common(known)), known.clone()));
-    near.truncate(MOST_NAMED);
+    near.truncate(MAX_NEAR);
     OpenError::Unknown { session: session.clone(), handle, near }
 }
 
-/// What came of opening a handle.
-enum Opened {
-    /// What it was given for.
-    Whole(String),
-    /// Something else, or nothing.
-    Other,
-    /// It was never given.
+/// The outcome of looking up a handle.
+enum HandleLookup {
+    /// The original.
+    Original(String),
+    /// The original is missing, or its fingerprint differs from the recorded one.
+    Mismatch,
+    /// No fold has recorded the handle.
     Unknown,
 }
 
-/// Opens handles, reading each transcript once.
-struct Opener<'s> {
+/// Reads originals, decoding each transcript once.
+struct OriginalReader<'s> {
     store: &'s dyn Store,
-    /// The fold that gave each handle, and what it says of it.
-    given: BTreeMap<Handle, (&'s FoldRecord, Option<Original>, &'s str)>,
+    /// For each handle: the fold that recorded it, the original's location, and its fingerprint.
+    recorded: BTreeMap<Handle, (&'s FoldRecord, Option<Original>, &'s str)>,
     transcripts: BTreeMap<(&'s str, &'s str), Rc<Transcript>>,
 }
 
-impl<'s> Opener<'s> {
-    fn new(store: &'s dyn Store, past: &'s SessionLog) -> Opener<'s> {
-        let mut given = BTreeMap::new();
+impl<'s> OriginalReader<'s> {
+    fn new(store: &'s dyn Store, past: &'s SessionLog) -> OriginalReader<'s> {
+        let mut recorded = BTreeMap::new();
         for noted in &past.events {
             let SessionEvent::Fold(fold) = &noted.event else { continue };
-            for (digits, original, print) in &fold.handles {
+            for (digits, original, fingerprint) in &fold.handles {
                 if let Ok(handle) = digits.parse() {
-                    given.entry(handle).or_insert((fold, originals::from_json(original), print.as_str()));
+                    recorded.entry(handle).or_insert((fold, originals::from_json(original), fingerprint.as_str()));
                 }
             }
         }
-        Opener { store, given, transcripts: BTreeMap::new() }
+        OriginalReader { store, recorded, transcripts: BTreeMap::new() }
     }
 
-    fn open(&mut self, handle: Handle) -> Result<Opened, StoreError> {
-        let Some((_, _, print)) = self.given.get(&handle) else { return Ok(Opened::Unknown) };
-        let print = *print;
+    fn read(&mut self, handle: Handle) -> Result<HandleLookup, StoreError> {
+        let Some((_, _, fingerprint)) = self.recorded.get(&handle) else { return Ok(HandleLookup::Unknown) };
+        let fingerprint = *fingerprint;
         let content = self.content(handle, 64)?;
-        Ok(match content.filter(|content| content_hash(content) == print) {
-            Some(content) => Opened::Whole(content),
-            None => Opened::Other,
+        Ok(match content.filter(|content| content_hash(content) == fingerprint) {
+            Some(content) => HandleLookup::Original(content),
+            None => HandleLookup::Mismatch,
         })
     }
 
-    /// What a handle opens. Names stand for names, each given at its own moment.
+    /// The content behind a handle. A handle may refer to several others, at most `depth` levels deep; each was
+    /// recorded by its own fold.
     fn content(&mut self, handle: Handle, depth: usize) -> Result<Option<String>, StoreError> {
-        let Some((fold, Some(original), _)) = self.given.get(&handle).cloned() else { return Ok(None) };
+        let Some((fold, Some(original), _)) = self.recorded.get(&handle).cloned() else { return Ok(None) };
         if let Original::Several(_, handles) = &original {
             let Some(depth) = depth.checked_sub(1) else { return Ok(None) };
             let mut all = String::new();
             for handle in handles {
-                let Some(one) = self.content(*handle, depth)? else { return Ok(None) };
-                all.push_str(&one);
+                let Some(part) = self.content(*handle, depth)? else { return Ok(None) };
+                all.push_str(&part);
             }
             return Ok(Some(all));
         }
@@ -169,6 +170,7 @@ impl<'s> Opener<'s> {
         Ok(transcript.and_then(|transcript| open_original(&transcript, &original, &BTreeMap::new())))
     }
 
+    /// The transcript at the time of a fold; none if parts of it are missing.
     fn transcript(&mut self, fold: &'s FoldRecord) -> Result<Option<Rc<Transcript>>, StoreError> {
         let key = (fold.tip.as_str(), fold.frame.as_str());
         if let Some(known) = self.transcripts.get(&key) {
@@ -176,7 +178,7 @@ impl<'s> Opener<'s> {
         }
         let Ok(tip) = fold.tip.parse() else { return Ok(None) };
         let read = match transcript(self.store, tip, &fold.frame, &fold.format) {
-            // That something is missing is told of the handle that needs it.
+            // The caller reports the handle that needs this transcript.
             Err(StoreError::NoNode(_) | StoreError::Broken(_)) => return Ok(None),
             read => Rc::new(read?),
         };
@@ -185,36 +187,37 @@ impl<'s> Opener<'s> {
     }
 }
 
-/// A body made again of what was kept.
-pub(crate) struct Body {
+/// A request body assembled from the store.
+pub(crate) struct StoredBody {
     pub(crate) text: String,
-    /// The ids of its messages. Those of older stores don't follow from what their messages say.
+    /// The ids of its messages. In stores of older versions they are not the hashes of the messages.
     pub(crate) ids: Vec<NodeId>,
 }
 
-/// The body of a request, byte for byte: the messages that lead to a tip, dressed, in what stood around them.
-pub(crate) fn body_of(
+/// Assembles the body of a request byte for byte: the messages from number `from` up to `tip`, with their styles,
+/// in the body frame.
+pub(crate) fn stored_body(
     store: &dyn Store,
     tip: Option<NodeId>,
     from: u32,
     frame: &BodyFrame,
     dresses: &MessageStyles,
-) -> Result<Body, StoreError> {
+) -> Result<StoredBody, StoreError> {
     let nodes = match tip {
         Some(tip) => store.chain(tip, from..u32::MAX)?,
         None => Vec::new(),
     };
     let text = frame.fill((0..).zip(&nodes).map(|(i, node)| dresses.apply(i, &node.json)));
-    Ok(Body { text, ids: nodes.iter().map(|node| node.id).collect() })
+    Ok(StoredBody { text, ids: nodes.iter().map(|node| node.id).collect() })
 }
 
-/// What was said up to a message. It is not counted.
+/// Decodes the transcript up to a message. It uses no token counter, because originals need no counts.
 fn transcript(store: &dyn Store, tip: NodeId, frame: &str, format: &str) -> Result<Transcript, StoreError> {
     let frame = read_frame(store, frame)?;
-    // What was said is the same whatever its dress.
-    let body = body_of(store, Some(tip), 0, &frame, &MessageStyles::default())?;
+    // Message styles do not change the transcript.
+    let body = stored_body(store, Some(tip), 0, &frame, &MessageStyles::default())?;
     let (_, changes) = decode_as(&body.text, format, &frame).map_err(|error| {
-        StoreError::Broken(format!("the messages up to {tip} are not understood: {error}"))
+        StoreError::Broken(format!("the messages up to {tip} cannot be decoded: {error}"))
     })?;
     let mut transcript = Transcript::new();
     changes.into_iter().for_each(|change| change.apply(&mut transcript, &Words));

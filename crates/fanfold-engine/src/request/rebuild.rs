@@ -10,7 +10,7 @@ use crate::log::body_frame::BodyFrame;
 use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
-use crate::recall::handles::{Body, body_of};
+use crate::recall::handles::{StoredBody, stored_body};
 use crate::sessions::state::{DecodedBody, State, decode_as, read_frame};
 
 /// Restores terms from their stored description and a budget.
@@ -53,7 +53,7 @@ impl Engine {
             ));
         };
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, tip, sent.from, &frame, &sent.styles)?;
+        let body = stored_body(&*self.store, tip, sent.from, &frame, &sent.styles)?;
         let (body, conversation) = match &sent.bypass_reason {
             Some(_) => (body.text, None),
             None => self.rebuild_view(session, &sent, &frame, body, restore_terms)?,
@@ -84,7 +84,7 @@ impl Engine {
         };
         let row = self.row(session)?;
         let frame = read_frame(&*self.store, &sent.frame)?;
-        let body = body_of(&*self.store, row.tip, 0, &frame, &sent.styles_at(row.tip))?;
+        let body = stored_body(&*self.store, row.tip, 0, &frame, &sent.styles_at(row.tip))?;
         let n_events = log.events.len();
         Ok(self.replay_log(&log, n_events, &sent, &frame, body, restore_terms)?.followed)
     }
@@ -110,7 +110,7 @@ impl Engine {
             Some(frame) => read_frame(&*self.store, &frame)?,
             None => BodyFrame::message_list(),
         };
-        Ok(body_of(&*self.store, tip, 0, &frame, &styles)?.text)
+        Ok(stored_body(&*self.store, tip, 0, &frame, &styles)?.text)
     }
 
     fn rebuild_view(
@@ -118,7 +118,7 @@ impl Engine {
         session: &SessionId,
         sent: &SentRequest,
         frame: &BodyFrame,
-        body: Body,
+        body: StoredBody,
         restore_terms: &RestoreTerms<'_>,
     ) -> Result<(String, Option<FoldedConversation>), OpError> {
         let log = SessionLog::read(&*self.store, session)?;
@@ -144,7 +144,7 @@ impl Engine {
         n_events: usize,
         sent: &SentRequest,
         frame: &BodyFrame,
-        body: Body,
+        body: StoredBody,
         restore_terms: &RestoreTerms<'_>,
     ) -> Result<State, OpError> {
         let broken = |why: String| OpError::Store(StoreError::Broken(why));

@@ -1,4 +1,4 @@
-//! The sessions used last, as their last requests left them. All others are replayed from the store.
+//! An LRU cache of session states after their last requests. Other sessions are replayed from the store.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use crate::sessions::state::CachedSession;
 
 /// Maximum number of cached sessions.
 const MAX_SESSIONS: usize = 1_000;
-/// Maximum total size of their bodies; their state is a few times as large.
+/// Maximum total size of their bodies, in bytes. Their states are a few times as large.
 const MAX_BYTES: usize = 128 * 1024 * 1024;
 
-/// Cached sessions, the one used last at the end.
+/// Cached sessions, the least recently used first.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// Guards the list. A session is taken out while it is used, so that no two requests share one.
+    /// Guards the list. A request takes its session out while it uses it, so that no two requests share one.
     sessions: Mutex<VecDeque<(SessionId, CachedSession)>>,
 }
 
@@ -33,19 +33,19 @@ impl Cache {
         sessions.remove(at).map(|(_, cached)| cached)
     }
 
-    /// Reads from a session in place; none if it is not cached or in use.
+    /// Reads from a session in place; none if it is in use or not cached.
     pub(crate) fn peek<T>(&self, session: &SessionId, read: impl FnOnce(&CachedSession) -> T) -> Option<T> {
         self.sessions().iter().rev().find(|(id, _)| id == session).map(|(_, cached)| read(cached))
     }
 
-    /// Parses a body that continues a cached session by reading only what is new.
+    /// Parses only the new messages of a body that continues a cached session; none if it continues none of them.
     pub(crate) fn resume(&self, body: &str, format: Format) -> Option<Incoming> {
         let sessions = self.sessions();
         let conversations = sessions.iter().rev().map(|(_, cached)| &cached.state.followed.conversation);
         conversations.filter(|cached| cached.format() == format).find_map(|cached| cached.resume(body))
     }
 
-    /// The ids of the messages that a body has in common with the most similar cached session.
+    /// The ids of the messages that a body shares with the most similar cached session.
     pub(crate) fn common(&self, incoming: &Incoming, first: NodeId) -> Vec<NodeId> {
         let sessions = self.sessions();
         let states = sessions.iter().map(|(_, cached)| &cached.state);
@@ -57,13 +57,13 @@ impl Cache {
         most.map(|(n_common, state)| state.ids[..n_common].to_vec()).unwrap_or_default()
     }
 
-    /// Adds a session as the one used last, and removes old ones beyond the limits.
+    /// Adds a session as the most recently used one, and evicts the least recently used ones beyond the limits.
     pub(crate) fn put(&self, session: SessionId, cached: CachedSession) {
         let mut sessions = self.sessions();
         sessions.retain(|(id, _)| *id != session);
         sessions.push_back((session, cached));
         let mut total: usize = sessions.iter().map(|(_, cached)| n_bytes(cached)).sum();
-        // The session used last stays, however large it is.
+        // The most recently used session stays, however large it is.
         while sessions.len() > MAX_SESSIONS || total > MAX_BYTES && sessions.len() > 1 {
             total -= sessions.pop_front().map_or(0, |(_, cached)| n_bytes(&cached));
         }

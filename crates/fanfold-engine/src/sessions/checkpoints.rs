@@ -1,4 +1,4 @@
-//! Where a session points: back, forth again, and to places that were marked. Nothing is lost by going anywhere.
+//! Moves the tip of a session: rewind, redo, and restoring checkpoints. Abandoned messages stay in the store.
 
 use fanfold_store::{Batch, NodeId, Op, Role, SessionId, SessionRow, StoreError};
 
@@ -6,55 +6,58 @@ use crate::engine::{Engine, OpError};
 use crate::log::events::{LoggedEvent, MoveReason, SessionEvent, TipMove};
 use crate::log::session_log::SessionLog;
 
-/// A place to come back to.
+/// A named position in a session that can be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// What people call it.
+pub struct Checkpoint {
+    /// Its name.
     pub name: String,
-    /// Whether fanfold made it by itself, before a fold.
+    /// True if it was made automatically before a fold.
     pub is_auto: bool,
-    /// The message.
+    /// The last message.
     pub tip: Option<NodeId>,
-    /// How many messages lead to it.
+    /// The number of messages up to it.
     pub n_messages: u32,
     /// When it was made.
     pub at: fanfold_store::Millis,
 }
 
-/// Where a session was moved.
+/// The effect of a rewind, redo or restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// How many messages it had.
+pub struct MoveOutcome {
+    /// The number of messages before the move.
     pub n_before: u32,
-    /// How many it has.
+    /// The number of messages after the move.
     pub n_after: u32,
-    /// How many folds no longer hold. Their handles open all the same.
+    /// The number of folds that were undone. Their handles can still be recalled.
     pub n_undone: usize,
 }
 
-/// How far back.
+/// The target of a rewind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Back {
-    /// To before the last so many messages of the user's.
-    Turns(u32),
-    /// To so many messages.
-    To(u32),
+pub enum RewindTarget {
+    /// Before the last n user messages.
+    TurnsBack(u32),
+    /// To the first n messages.
+    Length(u32),
 }
 
 impl Engine {
-    /// Marks where a session points.
+    /// Sets a checkpoint at the tip of a session.
     pub fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(), OpError> {
         let name = crate::sessions::labels::clean_title(name);
         if name.is_empty() {
-            return Err(OpError::invalid("a checkpoint without a name", "give it a name of some letters"));
+            return Err(OpError::invalid(
+                "the checkpoint has no name",
+                "give it a name with a visible character",
+            ));
         }
-        self.happened(session, &SessionEvent::Checkpoint { name, auto: false, tip: None })
+        self.record_note(session, &SessionEvent::Checkpoint { name, auto: false, tip: None })
     }
 
-    /// The places of a session to come back to, oldest first.
-    pub fn checkpoints(&self, session: &SessionId) -> Result<Vec<Place>, OpError> {
+    /// The checkpoints of a session, oldest first.
+    pub fn checkpoints(&self, session: &SessionId) -> Result<Vec<Checkpoint>, OpError> {
         let past = SessionLog::read(&*self.store, session)?;
-        let mut places = Vec::new();
+        let mut checkpoints = Vec::new();
         for LoggedEvent { at, tip, event, .. } in past.events {
             let SessionEvent::Checkpoint { name, auto, .. } = event else { continue };
             let n_messages = match tip {
@@ -64,20 +67,20 @@ impl Engine {
                 },
                 None => 0,
             };
-            places.push(Place { name, is_auto: auto, tip, n_messages, at });
+            checkpoints.push(Checkpoint { name, is_auto: auto, tip, n_messages, at });
         }
-        Ok(places)
+        Ok(checkpoints)
     }
 
-    /// Goes to the newest checkpoint of a name. What was folded since, and for which windows, no longer holds.
-    pub fn restore(&self, session: &SessionId, name: &str) -> Result<Step, OpError> {
-        let places = self.checkpoints(session)?;
-        let Some(place) = places.iter().rev().find(|place| place.name == name) else {
-            let mut names: Vec<&str> = places.iter().map(|place| &*place.name).collect();
+    /// Restores the newest checkpoint with a name. Later folds and changes of the window are undone.
+    pub fn restore(&self, session: &SessionId, name: &str) -> Result<MoveOutcome, OpError> {
+        let checkpoints = self.checkpoints(session)?;
+        let Some(checkpoint) = checkpoints.iter().rev().find(|checkpoint| checkpoint.name == name) else {
+            let mut names: Vec<&str> = checkpoints.iter().map(|checkpoint| &*checkpoint.name).collect();
             names.dedup();
             let hint = match names.as_slice() {
                 [] => format!("make one first: fanfold sessions checkpoint {session} NAME"),
-                names => format!("there are {}", names.join(", ")),
+                names => format!("its checkpoints are {}", names.join(", ")),
             };
             return Err(OpError::invalid(format!("session {session} has no checkpoint {name:?}"), hint));
         };
@@ -89,37 +92,37 @@ impl Engine {
         let is_fold = |i: &&usize| matches!(past.events[**i].event, SessionEvent::Fold(_));
         let n_undone = since.iter().filter(is_fold).count();
         let moved =
-            TipMove { reason: MoveReason::Restored, from: text(row.tip), to: text(place.tip), checkpoint };
-        if !since.is_empty() || row.tip != place.tip {
-            self.go(&row, place.tip, moved)?;
+            TipMove { reason: MoveReason::Restored, from: to_text(row.tip), to: to_text(checkpoint.tip), checkpoint };
+        if !since.is_empty() || row.tip != checkpoint.tip {
+            self.move_tip(&row, checkpoint.tip, moved)?;
         }
-        Ok(Step { n_before: row.n_messages, n_after: place.n_messages, n_undone })
+        Ok(MoveOutcome { n_before: row.n_messages, n_after: checkpoint.n_messages, n_undone })
     }
 
-    /// Goes back.
-    pub fn rewind(&self, session: &SessionId, back: Back) -> Result<Step, OpError> {
+    /// Rewinds a session.
+    pub fn rewind(&self, session: &SessionId, target: RewindTarget) -> Result<MoveOutcome, OpError> {
         let row = self.row(session)?;
-        let n_after = match back {
-            Back::To(n) if n <= row.n_messages => n,
-            Back::To(n) => {
+        let n_after = match target {
+            RewindTarget::Length(n) if n <= row.n_messages => n,
+            RewindTarget::Length(n) => {
                 return Err(OpError::invalid(
                     format!("session {session} has {} messages, not {n}", row.n_messages),
-                    "give fewer",
+                    format!("give at most {}", row.n_messages),
                 ));
             }
-            Back::Turns(n) => self.before_turns(&row, n)?,
+            RewindTarget::TurnsBack(n) => self.length_before_turns(&row, n)?,
         };
         let tip = self.node_at(&row, n_after)?;
         if row.tip != tip {
             let moved =
-                TipMove { reason: MoveReason::Rewound, from: text(row.tip), to: text(tip), checkpoint: None };
-            self.go(&row, tip, moved)?;
+                TipMove { reason: MoveReason::Rewound, from: to_text(row.tip), to: to_text(tip), checkpoint: None };
+            self.move_tip(&row, tip, moved)?;
         }
-        Ok(Step { n_before: row.n_messages, n_after, n_undone: 0 })
+        Ok(MoveOutcome { n_before: row.n_messages, n_after, n_undone: 0 })
     }
 
-    /// Takes the last move back, whoever made it.
-    pub fn redo(&self, session: &SessionId) -> Result<Step, OpError> {
+    /// Undoes the last rewind, restore or edit by the client that is not undone yet.
+    pub fn redo(&self, session: &SessionId) -> Result<MoveOutcome, OpError> {
         let past = SessionLog::read(&*self.store, session)?;
         let mut moves: Vec<TipMove> = Vec::new();
         for noted in past.events {
@@ -131,8 +134,8 @@ impl Engine {
         }
         let Some(last) = moves.pop() else {
             return Err(OpError::invalid(
-                format!("session {session} was not moved"),
-                "there is something to redo after a rewind or a restore",
+                format!("session {session} has no rewind or restore to undo"),
+                "`redo` undoes the last rewind or restore",
             ));
         };
         let to: Option<NodeId> = last.from.as_ref().and_then(|tip| tip.parse().ok());
@@ -142,12 +145,12 @@ impl Engine {
         };
         let row = self.row(session)?;
         let moved =
-            TipMove { reason: MoveReason::Redone, from: text(row.tip), to: text(to), checkpoint: None };
-        self.go(&row, to, moved)?;
-        Ok(Step { n_before: row.n_messages, n_after, n_undone: 0 })
+            TipMove { reason: MoveReason::Redone, from: to_text(row.tip), to: to_text(to), checkpoint: None };
+        self.move_tip(&row, to, moved)?;
+        Ok(MoveOutcome { n_before: row.n_messages, n_after, n_undone: 0 })
     }
 
-    /// The message after which a session had so many.
+    /// The last of the first `n_messages` messages of a session.
     pub(crate) fn node_at(&self, row: &SessionRow, n_messages: u32) -> Result<Option<NodeId>, OpError> {
         let (Some(tip), Some(depth)) = (row.tip, n_messages.checked_sub(1)) else { return Ok(None) };
         let nodes = self.store.chain(tip, depth..n_messages)?;
@@ -160,14 +163,15 @@ impl Engine {
         Ok(Some(nodes.first().ok_or_else(missing)?.id))
     }
 
-    fn before_turns(&self, row: &SessionRow, n: u32) -> Result<u32, OpError> {
+    /// The number of messages before the last `n` user messages.
+    fn length_before_turns(&self, row: &SessionRow, n: u32) -> Result<u32, OpError> {
         let Some(tip) = row.tip.filter(|_| n > 0) else { return Ok(row.n_messages) };
         let mut left = n;
-        // From the end in pieces, because the last turns of a long session are what is wanted.
-        const PIECE: u32 = 64;
+        // Read backwards in pages: a rewind usually goes back a few turns of a long session.
+        const PAGE_SIZE: u32 = 64;
         let mut end = row.n_messages;
         while end > 0 {
-            let start = end.saturating_sub(PIECE);
+            let start = end.saturating_sub(PAGE_SIZE);
             for node in self.store.chain(tip, start..end)?.iter().rev() {
                 if node.role == Role::User {
                     left -= 1;
@@ -179,23 +183,24 @@ impl Engine {
             end = start;
         }
         Err(OpError::invalid(
-            format!("session {} has {} messages of the user's, not {n}", row.id, n - left),
+            format!("session {} has {} user messages, not {n}", row.id, n - left),
             "go back fewer turns",
         ))
     }
 
-    fn go(&self, row: &SessionRow, to: Option<NodeId>, moved: TipMove) -> Result<(), OpError> {
-        // Noted before the move, so that what is left behind is what the note comes after, and is kept for it.
+    fn move_tip(&self, row: &SessionRow, to: Option<NodeId>, moved: TipMove) -> Result<(), OpError> {
+        // The event precedes the move, so that it refers to the old tip and keeps the abandoned messages from being
+        // collected as garbage.
         let ops = vec![
             Op::AddEvent(row.id.clone(), SessionEvent::Moved(moved).encode()),
             Op::MoveTip(row.id.clone(), to),
         ];
-        let expect = vec![(row.id.clone(), row.tip)];
-        self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops })?;
+        let expected_tips = vec![(row.id.clone(), row.tip)];
+        self.store.commit(&Batch { at: self.clock.now(), expected_tips, ops })?;
         Ok(())
     }
 }
 
-fn text(tip: Option<NodeId>) -> Option<String> {
+fn to_text(tip: Option<NodeId>) -> Option<String> {
     tip.map(|tip| tip.to_string())
 }

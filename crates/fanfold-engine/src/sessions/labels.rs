@@ -1,23 +1,24 @@
-//! What people say about a session: its title, its goal, what must not be folded.
+//! Titles, goals and pins of sessions.
 
 use fanfold_store::{Batch, Op, SessionChange, SessionId};
 
 use crate::engine::{Engine, OpError};
 use crate::log::events::SessionEvent;
 
-/// The most letters of a title.
-const LONGEST_TITLE: usize = 100;
+/// Maximum length of a title, in characters.
+pub(crate) const MAX_TITLE_CHARS: usize = 100;
 
-/// A title as it is kept: without control and bidi characters, spaces made single, at most 100 letters.
+/// A title as it is stored: without control and bidirectional characters, with single spaces, at most 100
+/// characters.
 pub fn clean_title(title: &str) -> String {
-    let is_meant = |c: &char| !is_hidden(*c);
+    let is_visible = |c: &char| !is_hidden(*c);
     let spaced: String =
-        title.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_meant).collect();
+        title.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_visible).collect();
     let words: Vec<&str> = spaced.split(' ').filter(|word| !word.is_empty()).collect();
-    words.join(" ").chars().take(LONGEST_TITLE).collect::<String>().trim_end().to_owned()
+    words.join(" ").chars().take(MAX_TITLE_CHARS).collect::<String>().trim_end().to_owned()
 }
 
-/// Characters that are not seen but change what is: controls, and marks that turn the direction of a text.
+/// True for invisible characters that change how text is displayed: controls and bidirectional marks.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -25,14 +26,14 @@ fn is_hidden(c: char) -> bool {
 }
 
 impl Engine {
-    /// Calls a session something; an empty title takes its title away. Gives the title as it is kept.
+    /// Sets the title of a session; an empty one removes it. Returns the title as it is stored.
     pub fn set_title(&self, session: &SessionId, title: &str) -> Result<Option<String>, OpError> {
         let title = Some(clean_title(title)).filter(|title| !title.is_empty());
         self.set(session, SessionChange::Title(title.clone()))?;
         Ok(title)
     }
 
-    /// Says what a session is for; an empty goal takes it away.
+    /// Sets the goal of a session; an empty one removes it.
     pub fn set_goal(&self, session: &SessionId, goal: &str) -> Result<(), OpError> {
         let goal = goal.trim();
         self.set(session, SessionChange::Goal((!goal.is_empty()).then(|| goal.to_owned())))
@@ -42,7 +43,7 @@ impl Engine {
         self.write(vec![Op::Update(session.clone(), change)])
     }
 
-    /// Notes that a message must not be folded, or that it may be again.
+    /// Pins a message, so that it is never folded, or unpins it.
     pub fn pin(&self, session: &SessionId, message: u32, is_pinned: bool) -> Result<(), OpError> {
         let n_messages = self.row(session)?.n_messages;
         if message >= n_messages {
@@ -51,18 +52,18 @@ impl Engine {
                 format!("its messages are counted from 0 to {}", n_messages.max(1) - 1),
             ));
         }
-        self.happened(
+        self.record_note(
             session,
             &if is_pinned { SessionEvent::Pinned { message } } else { SessionEvent::Unpinned { message } },
         )
     }
 
-    /// Notes something that the next view takes into account.
-    pub fn happened(&self, session: &SessionId, note: &SessionEvent) -> Result<(), OpError> {
+    /// Records a note in the session's log. The next view takes it into account.
+    pub fn record_note(&self, session: &SessionId, note: &SessionEvent) -> Result<(), OpError> {
         self.write(vec![Op::AddEvent(session.clone(), note.encode())])
     }
 
-    /// Writes a batch at this moment.
+    /// Commits operations with the current time.
     pub(crate) fn write(&self, ops: Vec<Op>) -> Result<(), OpError> {
         self.store.commit(&Batch { at: self.clock.now(), expected_tips: Vec::new(), ops })?;
         Ok(())
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_are_what_they_look_like() {
+    fn titles_contain_only_visible_characters() {
         assert_eq!(clean_title("  Fix\tthe\n parser  "), "Fix the parser");
         assert_eq!(clean_title("a\u{202e}b\u{0}c\u{200b}d"), "abcd");
         assert_eq!(clean_title(&"ä".repeat(300)).chars().count(), 100);

@@ -1,4 +1,4 @@
-//! The window that a session was told, and by which terms.
+//! The window and terms recorded last for a session.
 
 use fanfold_core::{Budget, Tokens};
 use fanfold_store::{BlobId, SessionId, StoreError};
@@ -8,55 +8,56 @@ use crate::follow::terms::Terms;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
 
-/// What a session was told last.
+/// The terms recorded last for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// The window, and what of it is kept for the answer.
+pub struct RecordedTerms {
+    /// The window and its reserve.
     pub budget: Budget,
-    /// The description of its terms.
-    pub described: String,
+    /// The description of the terms, as the host wrote it.
+    pub description: String,
 }
 
 impl Engine {
-    /// What a session was told last, whatever its terms; none where it is new.
-    pub fn told(&self, session: &SessionId) -> Result<Option<Told>, StoreError> {
+    /// The terms recorded last for a session; none if it is new.
+    pub fn recorded_terms(&self, session: &SessionId) -> Result<Option<RecordedTerms>, StoreError> {
         if self.store.session(session)?.is_none() {
             return Ok(None);
         }
         let past = SessionLog::read(&*self.store, session)?;
-        let (mut sizes, mut terms) = (None, None);
+        let (mut budget, mut terms) = (None, None);
         for (_, noted) in past.events_in_force() {
             match &noted.event {
                 SessionEvent::NewTerms(began) => {
-                    (sizes, terms) =
-                        (Some((began.window, began.reserve)), began.terms.parse::<BlobId>().ok());
+                    budget = Some((began.window, began.reserve));
+                    terms = began.terms.parse::<BlobId>().ok();
                 }
-                SessionEvent::Budget { window, reserve } => sizes = Some((*window, *reserve)),
+                SessionEvent::Budget { window, reserve } => budget = Some((*window, *reserve)),
                 _ => {}
             }
         }
-        let (Some((window, reserve)), Some(terms)) = (sizes, terms) else { return Ok(None) };
-        let described = self.store.blob(terms)?.unwrap_or_default();
-        Ok(Some(Told {
+        let (Some((window, reserve)), Some(terms)) = (budget, terms) else { return Ok(None) };
+        let description = self.store.blob(terms)?.unwrap_or_default();
+        Ok(Some(RecordedTerms {
             budget: Budget::with_reserve(Tokens(window), Tokens(reserve)),
-            described: String::from_utf8_lossy(&described).into_owned(),
+            description: String::from_utf8_lossy(&description).into_owned(),
         }))
     }
 
-    /// The window that a session was last told under terms like these; none where it is new or was begun by others.
+    /// The window recorded last for a session; none if it is new or its last terms differ from these.
     ///
-    /// A host that has learnt a better window meanwhile keeps to this one: it would change the session in its middle.
-    pub fn told_window(&self, session: &SessionId, terms: &Terms) -> Result<Option<Tokens>, StoreError> {
+    /// A host that has learnt a better window in the meantime keeps the recorded one, because another window in the
+    /// middle of a session would change its view.
+    pub fn recorded_window(&self, session: &SessionId, terms: &Terms) -> Result<Option<Tokens>, StoreError> {
         let past = SessionLog::read(&*self.store, session)?;
-        let own = BlobId::new(terms.described.as_bytes()).to_string();
-        let mut told = None;
+        let expected = BlobId::new(terms.described.as_bytes()).to_string();
+        let mut recorded = None;
         for (_, noted) in past.events_in_force() {
             match &noted.event {
-                SessionEvent::NewTerms(began) => told = (began.terms == own).then_some(began.window),
-                SessionEvent::Budget { window, .. } => told = told.map(|_| *window),
+                SessionEvent::NewTerms(began) => recorded = (began.terms == expected).then_some(began.window),
+                SessionEvent::Budget { window, .. } => recorded = recorded.map(|_| *window),
                 _ => {}
             }
         }
-        Ok(told.map(Tokens))
+        Ok(recorded.map(Tokens))
     }
 }

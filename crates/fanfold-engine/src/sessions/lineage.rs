@@ -1,4 +1,4 @@
-//! Sessions that come from others: forks, rotations, and the newest of a line.
+//! Forks and rotations of sessions, and the lookup of sessions by name.
 
 use fanfold_store::{
     Batch, EndReason, NewSession, NodeId, Op, ReadableSessions, Relation, SessionChange, SessionFilter,
@@ -7,31 +7,31 @@ use fanfold_store::{
 
 use crate::engine::{Engine, OpError};
 use crate::log::events::SessionEvent;
-use crate::sessions::labels::clean_title;
+use crate::sessions::labels::{MAX_TITLE_CHARS, clean_title};
 
-/// A new session that comes from another.
+/// How a session is derived from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Child {
-    /// From a message on, it goes its own way.
+enum Derivation {
+    /// It starts at this message, and the parent stays open.
     Fork(Option<NodeId>),
-    /// So, too, and the other one ends for it.
+    /// It starts at this message, and the parent ends.
     Branch(Option<NodeId>),
-    /// It takes the other one's place.
+    /// It replaces the parent, which ends.
     Rotation,
 }
 
 impl Engine {
-    /// A session that goes its own way after so many messages of another; all of them if none is named.
+    /// Creates a fork with the first `n_messages` messages of a session, or with all of them.
     pub fn fork(
         &self,
         session: &SessionId,
         n_messages: Option<u32>,
         title: Option<&str>,
     ) -> Result<SessionId, OpError> {
-        self.part(&self.row(session)?, n_messages, title, Child::Fork)
+        self.fork_with(&self.row(session)?, n_messages, title, Derivation::Fork)
     }
 
-    /// A session that goes its own way after so many messages of another, which ends for it. The goal goes with it.
+    /// Creates a fork and ends the original session. The goal moves to the fork.
     pub fn branch(
         &self,
         session: &SessionId,
@@ -39,43 +39,47 @@ impl Engine {
         title: Option<&str>,
     ) -> Result<SessionId, OpError> {
         let row = self.row(session)?;
-        must_go_on(&row, "branched")?;
-        self.part(&row, n_messages, title, Child::Branch)
+        ensure_open(&row, "branched")?;
+        self.fork_with(&row, n_messages, title, Derivation::Branch)
     }
 
-    /// A session that goes its own way after so many messages of another.
-    fn part(
+    fn fork_with(
         &self,
         row: &SessionRow,
         n_messages: Option<u32>,
         title: Option<&str>,
-        child: fn(Option<NodeId>) -> Child,
+        derivation: fn(Option<NodeId>) -> Derivation,
     ) -> Result<SessionId, OpError> {
         let tip = self.node_at(row, n_messages.unwrap_or(row.n_messages))?;
         let title = title.map(clean_title).filter(|title| !title.is_empty());
-        self.child(row, child(tip), title)
+        self.create_child(row, derivation(tip), title)
     }
 
-    /// Ends a session. What is sent to it later takes it up again.
+    /// Ends a session. A later request reopens it.
     pub fn end(&self, session: &SessionId, reason: EndReason) -> Result<(), OpError> {
-        must_go_on(&self.row(session)?, "ended")?;
+        ensure_open(&self.row(session)?, "ended")?;
         self.write(vec![Op::Update(session.clone(), SessionChange::End(reason))])
     }
 
-    /// A session that takes another's place: what was said, the goal and the next numbered title go with it, and the
-    /// other one ends. It happens as a whole or not at all.
+    /// Creates a session that replaces another one, in one transaction. It gets the messages, the goal and the next
+    /// numbered title, and the other session ends.
     pub fn rotate(&self, session: &SessionId) -> Result<SessionId, OpError> {
         let row = self.row(session)?;
-        must_go_on(&row, "rotated")?;
+        ensure_open(&row, "rotated")?;
         let title = row.title.as_ref().map(|title| self.next_title(title));
-        self.child(&row, Child::Rotation, title)
+        self.create_child(&row, Derivation::Rotation, title)
     }
 
-    fn child(&self, row: &SessionRow, child: Child, title: Option<String>) -> Result<SessionId, OpError> {
+    fn create_child(
+        &self,
+        row: &SessionRow,
+        derivation: Derivation,
+        title: Option<String>,
+    ) -> Result<SessionId, OpError> {
         let id = self.new_id();
-        let (relation, tip) = match child {
-            Child::Fork(tip) | Child::Branch(tip) => (Relation::Fork, tip),
-            Child::Rotation => (Relation::Rotation, row.tip),
+        let (relation, tip) = match derivation {
+            Derivation::Fork(tip) | Derivation::Branch(tip) => (Relation::Fork, tip),
+            Derivation::Rotation => (Relation::Rotation, row.tip),
         };
         let mut ops = vec![
             Op::Create(NewSession {
@@ -85,7 +89,8 @@ impl Engine {
                 parent: Some((row.id.clone(), relation)),
                 tip,
             }),
-            // What happened before goes with it, so that its view begins with the one that the provider has seen.
+            // The child inherits the parent's events, so that its view starts with the bytes in the provider's
+            // cache.
             Op::AddEvent(
                 id.clone(),
                 SessionEvent::Forked { from: row.id.0.clone(), n_events: row.n_events }.encode(),
@@ -101,56 +106,55 @@ impl Engine {
         if let Some(goal) = &row.goal {
             set(&id, SessionChange::Goal(Some(goal.clone())));
         }
-        let ends = match child {
-            Child::Fork(_) => None,
-            Child::Branch(_) => Some(EndReason::Branched),
-            Child::Rotation => Some(EndReason::Compression),
+        let end_reason = match derivation {
+            Derivation::Fork(_) => None,
+            Derivation::Branch(_) => Some(EndReason::Branched),
+            Derivation::Rotation => Some(EndReason::Compression),
         };
-        if let Some(reason) = ends {
-            // A goal is pursued in one place.
+        if let Some(reason) = end_reason {
+            // Only one session has the goal.
             if row.goal.is_some() {
                 set(&row.id, SessionChange::Goal(None));
             }
             set(&row.id, SessionChange::End(reason));
         }
-        let expect = vec![(row.id.clone(), row.tip)];
-        self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops })?;
+        let expected_tips = vec![(row.id.clone(), row.tip)];
+        self.store.commit(&Batch { at: self.clock.now(), expected_tips, ops })?;
         Ok(id)
     }
 
-    /// The next title along a line: "Task" is followed by "Task #2".
+    /// The title with the next free number: "Task" is followed by "Task #2".
     pub fn next_title(&self, title: &str) -> String {
-        let (base, _) = numbered(title);
-        // A title that is taken by one that can't be read is refused when it is written.
+        let (base, _) = split_number(title);
+        // If an unreadable session has the title, the store refuses it on commit.
         let rows = readable_sessions(&*self.store, &SessionFilter::default()).rows;
         let titles = rows.iter().filter_map(|row| row.title.as_deref());
-        let numbers = titles.map(numbered).filter(|(other, _)| *other == base).map(|(_, number)| number);
+        let numbers = titles.map(split_number).filter(|(other, _)| *other == base).map(|(_, number)| number);
         let next = numbers.max().unwrap_or(1) + 1;
-        let end = format!(" #{next}");
-        let room = 100 - end.chars().count();
-        let short: String = base.chars().take(room).collect();
-        format!("{}{end}", short.trim_end())
+        let suffix = format!(" #{next}");
+        let base: String = base.chars().take(MAX_TITLE_CHARS - suffix.chars().count()).collect();
+        format!("{}{suffix}", base.trim_end())
     }
 
-    /// The session that goes on where another one was: the newest leaf of its rotations.
-    pub fn newest(&self, session: &SessionId) -> Result<SessionRow, OpError> {
+    /// The session that continues a conversation after any number of rotations.
+    pub fn latest_rotation(&self, session: &SessionId) -> Result<SessionRow, OpError> {
         let mut row = self.row(session)?;
-        let line = self
+        let family = self
             .store
             .sessions(&SessionFilter { root: Some(row.root.clone()), ..SessionFilter::default() })?;
-        // Each step goes to another child, and there are only so many.
-        for _ in 0..line.len() {
-            let children = line.iter().filter(
+        // Each iteration moves to a child, so the number of sessions bounds the loop.
+        for _ in 0..family.len() {
+            let children = family.iter().filter(
                 |child| matches!(&child.parent, Some((parent, Relation::Rotation)) if *parent == row.id),
             );
-            // One that has not ended goes on; of several, the one that was last written to.
+            // Prefer a child that continues: open, or rotated itself. Of several, take the last updated one.
             let next = children.max_by_key(|child| {
-                let goes_on = child.ended.as_ref().is_none_or(|(_, why)| *why == EndReason::Compression);
-                (goes_on, child.updated_at, child.started_at)
+                let continues = child.ended.as_ref().is_none_or(|(_, why)| *why == EndReason::Compression);
+                (continues, child.updated_at, child.started_at)
             });
-            // One that was gone on with after it had been rotated goes on itself.
-            let is_gone_on_with = |next: &SessionRow| row.ended.is_none() && row.updated_at > next.started_at;
-            match next.filter(|next| !is_gone_on_with(next)) {
+            // A session that was reopened after its rotation continues by itself.
+            let is_reopened = |next: &SessionRow| row.ended.is_none() && row.updated_at > next.started_at;
+            match next.filter(|next| !is_reopened(next)) {
                 Some(next) => row = next.clone(),
                 None => break,
             }
@@ -158,99 +162,101 @@ impl Engine {
         Ok(row)
     }
 
-    /// The sessions, the last written to first; of two written to at once, the one that goes on.
+    /// The sessions, the last updated first. Of sessions updated at the same time, open ones come first.
     pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
         let mut rows = self.store.sessions(&SessionFilter { limit: None, ..filter.clone() })?;
-        in_order(&mut rows, filter.limit);
+        sort_sessions(&mut rows, filter.limit);
         Ok(rows)
     }
 
-    /// The same, without those that can't be read, and what is wrong with them.
-    pub fn readable(&self, filter: &SessionFilter) -> ReadableSessions {
+    /// Like [`sessions`](Self::sessions), but returns the readable sessions together with the errors of unreadable
+    /// ones.
+    pub fn readable_sessions(&self, filter: &SessionFilter) -> ReadableSessions {
         let mut readable = readable_sessions(&*self.store, &SessionFilter { limit: None, ..filter.clone() });
-        in_order(&mut readable.rows, filter.limit);
+        sort_sessions(&mut readable.rows, filter.limit);
         readable
     }
 
-    /// The session meant by a number of the list, an id, the beginning of one, or a title.
+    /// Finds a session by its id, its title, its number in the list, or a prefix of its id.
     pub fn find(&self, name: &str) -> Result<SessionRow, OpError> {
         if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
             return Ok(row);
         }
-        // What is wrong with one does not keep the others from being found.
-        let rows = self.readable(&SessionFilter::default()).rows;
-        if let Some(row) = called(&rows, name) {
+        // An unreadable session must not hide the others.
+        let rows = self.readable_sessions(&SessionFilter::default()).rows;
+        if let Some(row) = with_title_or_number(&rows, name) {
             return Ok(row.clone());
         }
-        match beginning_with(rows, name).as_slice() {
+        match with_id_prefix(rows, name).as_slice() {
             [one] => Ok(one.clone()),
             [] => Err(StoreError::NoSession(SessionId(name.to_owned())).into()),
             many => Err(OpError::invalid(
-                format!("{} sessions begin with {name:?}: {}", many.len(), names_of(many)),
+                format!("{} session ids start with {name:?}: {}", many.len(), list_ids(many)),
                 "give more of the id",
             )),
         }
     }
 
-    /// The session of a name under which something is to be kept; none where nobody has the name. The beginning of
-    /// an id is no name: whoever means a new session would write into another's.
-    pub fn to_go_on_with(&self, name: &str) -> Result<Option<SessionRow>, OpError> {
+    /// Finds the session to append to by its id, its title or its number in the list; none if it is a new name. The
+    /// prefix of an id is an error: the name may be meant for a new session, which must not be merged into an old
+    /// one.
+    pub fn find_to_continue(&self, name: &str) -> Result<Option<SessionRow>, OpError> {
         if let Some(row) = self.store.session(&SessionId(name.to_owned()))? {
             return Ok(Some(row));
         }
-        // All must be read here: one that can't be may be the one that is meant.
+        // An unreadable session is an error here, because it may have the name.
         let rows = self.sessions(&SessionFilter::default())?;
-        if let Some(row) = called(&rows, name) {
+        if let Some(row) = with_title_or_number(&rows, name) {
             return Ok(Some(row.clone()));
         }
-        match beginning_with(rows, name).as_slice() {
+        match with_id_prefix(rows, name).as_slice() {
             [] => Ok(None),
-            alike => Err(OpError::invalid(
-                format!("no session is called {name:?}, but this is how {} begins", names_of(alike)),
-                "give the whole id to go on with it, or another name to begin a new one",
+            matches => Err(OpError::invalid(
+                format!("there is no session {name:?}, but it is a prefix of {}", list_ids(matches)),
+                "give the whole id to continue that session, or another name for a new one",
             )),
         }
     }
 }
 
-/// Puts sessions in order. A limit counts in this order, which the store does not know.
-fn in_order(rows: &mut Vec<SessionRow>, limit: Option<usize>) {
+/// Sorts sessions for lists and applies the limit afterwards, because the store sorts differently.
+fn sort_sessions(rows: &mut Vec<SessionRow>, limit: Option<usize>) {
     rows.sort_by_key(|row| (std::cmp::Reverse(row.updated_at), row.ended.is_some()));
     rows.truncate(limit.unwrap_or(usize::MAX));
 }
 
-/// The session of a title, or of a number in the list.
-fn called<'a>(rows: &'a [SessionRow], name: &str) -> Option<&'a SessionRow> {
-    // Ids begin with a date, so a short number is none.
+/// The session with this title, or with this number in the list.
+fn with_title_or_number<'a>(rows: &'a [SessionRow], name: &str) -> Option<&'a SessionRow> {
+    // Ids start with a date, so a number of up to four digits cannot be the prefix of an id.
     let number = || name.parse::<usize>().ok().filter(|_| name.len() < 5);
     let titled = rows.iter().find(|row| row.title.as_deref() == Some(name));
     titled.or_else(|| rows.get(number()?.checked_sub(1)?))
 }
 
-fn beginning_with(mut rows: Vec<SessionRow>, name: &str) -> Vec<SessionRow> {
+fn with_id_prefix(mut rows: Vec<SessionRow>, name: &str) -> Vec<SessionRow> {
     rows.retain(|row| row.id.0.starts_with(name));
     rows
 }
 
-/// Nothing can be done to a session that has ended which ends it.
-fn must_go_on(row: &SessionRow, what: &str) -> Result<(), OpError> {
+/// Fails if a session has ended, because it cannot end again.
+fn ensure_open(row: &SessionRow, what: &str) -> Result<(), OpError> {
     let Some((_, reason)) = &row.ended else { return Ok(()) };
     Err(OpError::invalid(
         format!("session {} has ended ({}), so it can't be {what}", row.id, reason.name()),
-        format!("`fanfold sessions resume {}` names the one that goes on", row.id),
+        format!("`fanfold sessions resume {}` shows the session that continues it", row.id),
     ))
 }
 
-/// The ids of sessions, the first of many.
-fn names_of(rows: &[SessionRow]) -> String {
-    const MOST_NAMED: usize = 10;
-    let names: Vec<String> = rows.iter().take(MOST_NAMED).map(|row| row.id.to_string()).collect();
-    let more = if rows.len() > MOST_NAMED { ", …" } else { "" };
-    format!("{}{more}", names.join(", "))
+/// Lists the ids of sessions, at most ten.
+fn list_ids(rows: &[SessionRow]) -> String {
+    const MAX_IDS: usize = 10;
+    let ids: Vec<String> = rows.iter().take(MAX_IDS).map(|row| row.id.to_string()).collect();
+    let more = if rows.len() > MAX_IDS { ", …" } else { "" };
+    format!("{}{more}", ids.join(", "))
 }
 
-/// A title without its number, and the number.
-fn numbered(title: &str) -> (&str, u64) {
+/// Splits a title such as "Task #2" into its base and its number.
+fn split_number(title: &str) -> (&str, u64) {
     match title.rsplit_once(" #") {
         Some((base, number)) if !base.is_empty() => match number.parse() {
             Ok(number) if number > 0 => (base, number),
@@ -265,10 +271,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_are_numbered_from_two() {
-        assert_eq!(numbered("Task"), ("Task", 1));
-        assert_eq!(numbered("Task #12"), ("Task", 12));
-        assert_eq!(numbered("Issue #x"), ("Issue #x", 1));
-        assert_eq!(numbered(" #3"), (" #3", 1));
+    fn a_title_without_a_number_has_number_one() {
+        assert_eq!(split_number("Task"), ("Task", 1));
+        assert_eq!(split_number("Task #12"), ("Task", 12));
+        assert_eq!(split_number("Issue #x"), ("Issue #x", 1));
+        assert_eq!(split_number(" #3"), (" #3", 1));
     }
 }

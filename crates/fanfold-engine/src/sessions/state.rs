@@ -1,4 +1,5 @@
-//! A session replayed to its newest message, from its first message or from a cached state, to the same bytes.
+//! The state of a session: its messages and events replayed to the newest message. A replay from the start and an
+//! update of a cached state give the same bytes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,7 +19,7 @@ pub(crate) struct State {
     /// The ids of its messages.
     pub(crate) ids: Vec<NodeId>,
     pub(crate) positions: Positions,
-    /// The number of messages that were followed.
+    /// The number of messages that were applied.
     n_followed: usize,
     /// The index of the event with its terms.
     pub(crate) terms_event: usize,
@@ -26,11 +27,11 @@ pub(crate) struct State {
     offer_event: Option<usize>,
     /// The events that were applied, in order.
     applied: Vec<EffectiveEvent>,
-    /// The last request. It is in the store and not yet among the applied events.
+    /// The last request. It is in the store, but not yet among the applied events.
     pub(crate) pending: Option<SentRequest>,
     /// The body frame of the last request.
     pub(crate) frame: Option<(BlobId, BodyFrame)>,
-    /// Whether the last request was the first with a new fold.
+    /// True if the last request was the first with a new fold.
     pub(crate) has_new_fold: bool,
     /// Handles that are known to be recorded since the last move of the session.
     recorded: HashSet<Handle>,
@@ -46,7 +47,7 @@ pub(crate) struct CachedSession {
 /// A decoded body.
 pub(crate) struct DecodedBody {
     pub(crate) conversation: Conversation,
-    /// What the messages change in the transcript: all of them, or those after the cached state.
+    /// The changes of the transcript by all messages, or by those after the cached state.
     pub(crate) changes: Vec<Change>,
     pub(crate) ids: Vec<NodeId>,
     pub(crate) positions: Positions,
@@ -60,9 +61,8 @@ impl DecodedBody {
 }
 
 impl State {
-    /// Replays a conversation from its first message on, with the first `n_events` events of the log.
-    ///
-    /// The terms have the budget that was recorded with them.
+    /// Replays a conversation from its first message, with the first `n_events` events of the log. The terms have
+    /// the recorded budget.
     pub(crate) fn replay(
         store: &dyn Store,
         body: DecodedBody,
@@ -102,7 +102,7 @@ impl State {
         })
     }
 
-    /// Whether every handle of the ledger is recorded in the log.
+    /// True if every handle of the ledger is recorded in the log.
     pub(crate) fn has_recorded_all(&mut self, log: &SessionLog) -> bool {
         // After a move they have to be recorded again.
         if self.recorded_since != log.last_move {
@@ -117,7 +117,7 @@ impl State {
         })
     }
 
-    /// Whether new messages and events can be applied to it without a replay.
+    /// True if new messages and events can be applied to it without a replay.
     pub(crate) fn can_advance(&self, log: &SessionLog, effective: &[EffectiveEvent]) -> bool {
         let n_events = log.events.len();
         let has_same_terms = log.terms_event(n_events) == Some(self.terms_event);
@@ -176,12 +176,12 @@ pub(crate) fn positions_of(ids: &[NodeId]) -> Positions {
     ids.iter().enumerate().map(|(i, id)| (*id, i as u32 + 1)).collect::<HashMap<_, _>>()
 }
 
-/// Whether a conversation can be continued between two messages. Items of one Responses reply make one step only if they
-/// are decoded together.
+/// True if a cached state can be updated from between two messages. The items of one Responses reply become one
+/// step only if they are decoded together.
 pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Option<&str>) -> bool {
-    let is_the_models = |message: &str| matches!(role_of(message), Role::Assistant | Role::Other);
+    let is_from_model = |message: &str| matches!(role_of(message), Role::Assistant | Role::Other);
     !format.has_replies_of_many_messages()
-        || !(last.is_some_and(is_the_models) && next.is_some_and(is_the_models))
+        || !(last.is_some_and(is_from_model) && next.is_some_and(is_from_model))
 }
 
 /// Applies changes and events, each event after its message.
@@ -236,10 +236,10 @@ fn apply(
             None => return Ok(()),
         },
         SessionEvent::FoldRequested { from, to } => {
-            let ends = from
+            let range = from
                 .zip(*to)
                 .and_then(|(from, to)| Some((entry_of(followed, from)?, entry_of(followed, to)?)));
-            Event::FoldRequested { range: ends }
+            Event::FoldRequested { range }
         }
         SessionEvent::Summarised(summary) => match summary_of(followed, summary) {
             Some(summary) => Event::SummaryWritten(summary),
@@ -260,19 +260,19 @@ fn apply(
     Ok(())
 }
 
-/// A summary as a session takes it, if what it tells of is there.
-pub(crate) fn summary_of(followed: &FoldedConversation, noted: &SummaryRecord) -> Option<Summary> {
-    let upto = entry_of(followed, noted.upto)?;
-    Some(Summary { text: noted.text.as_str().into(), upto, day: noted.day.clone() })
+/// Converts a recorded summary for the session; none if the session lacks the messages that it covers.
+pub(crate) fn summary_of(followed: &FoldedConversation, recorded: &SummaryRecord) -> Option<Summary> {
+    let upto = entry_of(followed, recorded.upto)?;
+    Some(Summary { text: recorded.text.as_str().into(), upto, day: recorded.day.clone() })
 }
 
-/// The entry that a message went into, if it is there yet.
+/// The entry that contains a message, if the message was applied.
 pub(crate) fn entry_of(followed: &FoldedConversation, message: u32) -> Option<EntryId> {
     let entries = followed.session.transcript().entries();
     entries.iter().rposition(|entry| messages_of(entry).contains(&message)).map(EntryId::from)
 }
 
-/// The tool schemas of frames, each read once.
+/// Reads the tool schemas of body frames, each frame once.
 struct Frames<'s> {
     store: &'s dyn Store,
     tools: BTreeMap<String, Option<String>>,
@@ -290,15 +290,15 @@ impl Frames<'_> {
     }
 }
 
-/// What stood around the messages of a request.
+/// Reads the body frame of a request: the JSON around its messages.
 pub(crate) fn read_frame(store: &dyn Store, frame: &str) -> Result<BodyFrame, StoreError> {
-    let missing = || StoreError::Broken(format!("the frame {frame} of a request is not there"));
+    let missing = || StoreError::Broken(format!("the body frame {frame} of a request is missing"));
     let id: BlobId = frame.parse().map_err(|_| missing())?;
     let bytes = store.blob(id)?.ok_or_else(missing)?;
     BodyFrame::decode(&bytes).ok_or_else(missing)
 }
 
-/// Decodes a body that was of a format when it came, and was kept in a frame.
+/// Decodes a body assembled from the store, in the format that was recorded for it.
 pub(crate) fn decode_as(
     body: &str,
     format: &str,
@@ -320,9 +320,8 @@ mod tests {
     use crate::log::events::NewTerms;
     use crate::request::receive::ids_of;
 
-    /// An event behind a message that was followed long ago needs a replay.
     #[test]
-    fn an_event_behind_an_earlier_message_needs_a_replay() {
+    fn an_event_after_an_earlier_message_needs_a_replay() {
         let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},
             {"role":"user","content":"c"}]}"#;
         let (conversation, changes) = Conversation::decode(body, None).unwrap();
@@ -354,8 +353,8 @@ mod tests {
         };
         assert!(can_advance(&log));
         log.events.push(noted(1, Some(ids[2]), SessionEvent::CacheExpired { later: false }));
-        assert!(can_advance(&log), "behind the newest message");
+        assert!(can_advance(&log), "after the newest message");
         log.events.push(noted(2, Some(ids[0]), SessionEvent::CacheExpired { later: false }));
-        assert!(!can_advance(&log), "behind the first message");
+        assert!(!can_advance(&log), "after the first message");
     }
 }

@@ -1,4 +1,4 @@
-//! How a session stands, by what was noted of it: how full its window is, its folds, its pins.
+//! The status of a session from its log: fill level of the window, folds, pins.
 
 use std::collections::BTreeSet;
 
@@ -10,44 +10,44 @@ use crate::log::events::SessionEvent;
 use crate::log::session_log::{SessionLog, is_ancestor};
 use crate::sessions::state::{State, positions_of};
 
-/// How a session stands.
+/// The status of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct SessionOverview {
     /// The session.
     pub row: SessionRow,
-    /// What the last request cost, in tokens; none where nothing was sent or counted.
+    /// The size of the last request in tokens, if there was one and it was counted.
     pub tokens: Option<u64>,
-    /// The window that its view is made for, and what of it is kept for the answer: in our tokens, as far as the
-    /// provider has corrected them for this view. It is what decides, and what is shown elsewhere.
+    /// The window and its reserve, in tokens of fanfold's counter, after corrections by the provider's counts.
+    /// Folds are decided by this window.
     pub window: Option<(u64, u64)>,
-    /// How many requests left.
+    /// The number of requests.
     pub n_requests: usize,
-    /// When the last one did.
+    /// The time of the last request.
     pub last_request: Option<Millis>,
-    /// Why the last one left as it came, if something of ours did not work.
-    pub as_it_came: Option<String>,
-    /// How many folds its view has had.
+    /// Why the last request was forwarded unchanged, if fanfold failed.
+    pub passthrough_reason: Option<String>,
+    /// The number of folds in its view.
     pub n_folds: usize,
-    /// What the view cost before the last fold and after it.
+    /// The sizes of the view before and after the last fold, in tokens.
     pub last_fold: Option<(u64, u64)>,
-    /// How many handles it was ever given.
+    /// The number of handles that it has ever had.
     pub n_handles: usize,
-    /// Messages that must not be folded, by their numbers from 0.
+    /// The numbers of pinned messages, from 0.
     pub pins: Vec<u32>,
 }
 
 impl Engine {
-    /// How a session stands.
-    pub fn standing(&self, session: &SessionId) -> Result<Standing, OpError> {
+    /// The status of a session.
+    pub fn session_overview(&self, session: &SessionId) -> Result<SessionOverview, OpError> {
         let row = self.row(session)?;
         let past = SessionLog::read(&*self.store, session)?;
-        let mut standing = Standing {
+        let mut overview = SessionOverview {
             row,
             tokens: None,
             window: None,
             n_requests: 0,
             last_request: None,
-            as_it_came: None,
+            passthrough_reason: None,
             n_folds: 0,
             last_fold: None,
             n_handles: past.handles.len(),
@@ -57,55 +57,55 @@ impl Engine {
         let undone = past.undone_events(past.events.len());
         for (i, noted) in past.events.iter().enumerate() {
             let is_own = i >= past.n_inherited;
-            let has_left = matches!(noted.event, SessionEvent::Request(_));
-            if undone.contains(&i) && !has_left {
+            let is_request = matches!(noted.event, SessionEvent::Request(_));
+            if undone.contains(&i) && !is_request {
                 continue;
             }
             match &noted.event {
                 SessionEvent::Request(sent) if is_own => {
-                    standing.n_requests += 1;
-                    standing.last_request = Some(noted.at);
-                    standing.tokens = sent.tokens;
-                    standing.as_it_came.clone_from(&sent.bypass_reason);
+                    overview.n_requests += 1;
+                    overview.last_request = Some(noted.at);
+                    overview.tokens = sent.tokens;
+                    overview.passthrough_reason.clone_from(&sent.bypass_reason);
                 }
-                SessionEvent::Fold(fold) if self.is_on_the_way(&standing.row, noted.tip)? => {
-                    standing.n_folds = fold.n_folds;
-                    standing.last_fold = Some(fold.tokens);
+                SessionEvent::Fold(fold) if self.is_in_branch(&overview.row, noted.tip)? => {
+                    overview.n_folds = fold.n_folds;
+                    overview.last_fold = Some(fold.tokens);
                 }
-                SessionEvent::Pinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
+                SessionEvent::Pinned { message } if self.is_in_branch(&overview.row, noted.tip)? => {
                     pins.insert(*message);
                 }
-                SessionEvent::Unpinned { message } if self.is_on_the_way(&standing.row, noted.tip)? => {
+                SessionEvent::Unpinned { message } if self.is_in_branch(&overview.row, noted.tip)? => {
                     pins.remove(message);
                 }
                 _ => {}
             }
         }
-        standing.pins = pins.into_iter().collect();
-        let budget = self.room(&standing.row, &past)?.map(|room| room.budget());
-        standing.window = budget.map(|budget| (budget.window().0, budget.reserve().0));
-        Ok(standing)
+        overview.pins = pins.into_iter().collect();
+        let budget = self.room(&overview.row, &past)?.map(|room| room.budget());
+        overview.window = budget.map(|budget| (budget.window().0, budget.reserve().0));
+        Ok(overview)
     }
 
-    /// How much room the view of a session is made for: what a replay of it comes to.
+    /// The room that a replay of the session would have, computed from its events alone.
     fn room(&self, row: &SessionRow, past: &SessionLog) -> Result<Option<SessionBudget>, StoreError> {
         let until = past.events.len();
-        let Some(era) = past.terms_event(until) else { return Ok(None) };
-        let Some(began) = State::recorded_budget(past, &[], era) else { return Ok(None) };
+        let Some(terms_event) = past.terms_event(until) else { return Ok(None) };
+        let Some(budget) = State::recorded_budget(past, &[], terms_event) else { return Ok(None) };
         let nodes = match row.tip {
             Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
             None => Vec::new(),
         };
         let ids: Vec<NodeId> = nodes.into_iter().map(|node| node.id).collect();
-        let mut room = SessionBudget::new(began);
-        let holding = past.effective_events(&positions_of(&ids), era, until);
-        holding.into_iter().for_each(|(_, i)| room.apply(&past.events[i].event));
+        let mut room = SessionBudget::new(budget);
+        let effective = past.effective_events(&positions_of(&ids), terms_event, until);
+        effective.into_iter().for_each(|(_, i)| room.apply(&past.events[i].event));
         Ok(Some(room))
     }
 
-    /// Whether what happened behind a message holds for a session as it is: a rewind takes it back.
-    fn is_on_the_way(&self, row: &SessionRow, tip: Option<NodeId>) -> Result<bool, StoreError> {
-        // What happened before the first message holds always.
+    /// True if an event after the message `tip` belongs to the current branch of a session. A rewind excludes it.
+    fn is_in_branch(&self, row: &SessionRow, tip: Option<NodeId>) -> Result<bool, StoreError> {
+        // Events before the first message belong to every branch.
         if tip.is_none() { Ok(true) } else { is_ancestor(&*self.store, tip, row.tip) }
     }
 }

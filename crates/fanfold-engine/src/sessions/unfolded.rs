@@ -1,4 +1,4 @@
-//! What a session's view holds as it was said: what a search leaves out for whoever sees it anyway.
+//! The messages that a session's view contains unfolded. A search on behalf of the session leaves them out.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::log::session_log::SessionLog;
 use crate::sessions::state::positions_of;
 
 impl Engine {
-    /// The messages of a session that stand in its view as they came, by their numbers.
-    pub fn live(&self, session: &SessionId) -> Result<Vec<Range<u32>>, StoreError> {
+    /// The numbers of the messages that the current view of a session contains unfolded.
+    pub fn live_messages(&self, session: &SessionId) -> Result<Vec<Range<u32>>, StoreError> {
         let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
         let Some(tip) = row.tip else { return Ok(Vec::new()) };
         let past = SessionLog::read(&*self.store, session)?;
@@ -21,10 +21,11 @@ impl Engine {
         };
         let folds: Vec<_> = past.events_in_force().filter_map(fold_of).collect();
         let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
-        let places = positions_of(&ids);
-        // The newest fold on the way to here; what was folded elsewhere does not count.
-        let is_here = |(tip, _): &&(Option<NodeId>, _)| tip.is_some_and(|tip| places.contains_key(&tip));
-        let folded = folds.iter().rev().find(is_here);
+        let positions = positions_of(&ids);
+        // The newest fold of the current branch.
+        let is_in_branch =
+            |(tip, _): &&(Option<NodeId>, _)| tip.is_some_and(|tip| positions.contains_key(&tip));
+        let folded = folds.iter().rev().find(is_in_branch);
         let mut live = Vec::new();
         let mut next = 0;
         for (first, last) in folded.map(|(_, folded)| folded.as_slice()).unwrap_or_default() {

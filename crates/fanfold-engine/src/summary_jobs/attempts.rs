@@ -1,7 +1,7 @@
-//! An errand run to its end: who is asked, and what becomes of the answers.
+//! Runs a summary job: sends its questions to the models, one model after another, until there is a summary.
 //!
-//! What a model is shown is made of originals that are redacted one by one. All that leaves is redacted once more as it stands, and so
-//! is everything that comes back.
+//! Originals are redacted one by one when the core quotes them. Each whole prompt is redacted again before it is
+//! sent, and so is each answer.
 
 use fanfold_core::Tokens;
 use fanfold_core::summary::{Flaw, NextStep, Summary, SummaryJob};
@@ -9,134 +9,141 @@ use fanfold_provider::{ErrorClass, Prompt};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
-use super::fallback::{Chain, Move, Rest, Stop};
-use super::models::Ways;
-use super::report::Missed;
+use super::fallback::{Backoff, FailureEffect, FallbackAction, FallbackChain};
+use super::models::SummaryModels;
+use super::report::ModelFailure;
 
-/// So often a part that is too long for its model is made shorter.
-const MOST_SHORTER: usize = 3;
+/// How often a job is restarted for smaller parts because a prompt exceeded the window of a model.
+const MAX_RESTARTS: usize = 3;
 
-/// What is happening, for whoever waits.
+/// The progress of a summary job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// A model is asked.
+pub enum SummaryProgress {
+    /// A question is sent to a model.
     Asking {
         /// The model.
         model: String,
-        /// Which question it is, from 1.
+        /// The number of the question in this job, from 1.
         number: usize,
     },
-    /// It answered, and what it wrote is no summary: what is wrong with it.
-    Flawed(Vec<Flaw>),
-    /// A model gave no summary.
-    Missed(Missed),
+    /// An answer was rejected because of these flaws.
+    Rejected(Vec<Flaw>),
+    /// A model has failed.
+    Failed(ModelFailure),
 }
 
-/// What came of it.
-pub(crate) struct Tried {
-    /// The summary, or how it was given up.
-    pub(crate) outcome: Result<Summary, Stop>,
-    /// Who was asked last.
-    pub(crate) at: usize,
-    /// What went wrong, each with who it was.
-    pub(crate) missed: Vec<(usize, Missed)>,
-    /// What was wrong with answers, those with it that were asked for again.
+/// The result of running a job, with all failures on the way.
+pub(crate) struct Attempts {
+    pub(crate) outcome: Result<Summary, FailureEffect>,
+    /// The index of the model that was called last.
+    pub(crate) model_index: usize,
+    /// Each failure, with the index of the model.
+    pub(crate) failures: Vec<(usize, ModelFailure)>,
+    /// The flaws of all rejected answers.
     pub(crate) flaws: Vec<Flaw>,
     pub(crate) n_answers: usize,
 }
 
-/// Runs an errand. `job` makes it for a model that reads so much at once; none if there is nothing to do.
-pub(crate) fn drive<'c>(
-    job: &dyn Fn(Tokens) -> Option<SummaryJob<'c>>,
-    ways: &Ways,
-    mut chain: Chain,
-    tell: &mut dyn FnMut(&Progress),
-) -> Option<Tried> {
-    let mut window = ways.ways[chain.at()].window;
-    let mut errand = job(window)?;
-    let (mut missed, mut wrong) = (Vec::new(), Vec::new());
-    let (mut n_answers, mut n_asked, mut n_shorter) = (0, 0, 0);
+/// Runs a job to its end. `new_job` creates it for a model with this window, or returns none if there is nothing to
+/// summarise.
+pub(crate) fn run_job<'c>(
+    new_job: &dyn Fn(Tokens) -> Option<SummaryJob<'c>>,
+    models: &SummaryModels,
+    mut chain: FallbackChain,
+    report: &mut dyn FnMut(&SummaryProgress),
+) -> Option<Attempts> {
+    let mut window = models.models[chain.current()].window;
+    let mut job = new_job(window)?;
+    let (mut failures, mut all_flaws) = (Vec::new(), Vec::new());
+    let (mut n_answers, mut n_questions, mut n_restarts) = (0, 0, 0);
     loop {
-        let way = &ways.ways[chain.at()];
-        let miss = match errand.next() {
+        let model = &models.models[chain.current()];
+        let failure = match job.next() {
             NextStep::Done(summary) => {
-                return Some(Tried { outcome: Ok(summary), at: chain.at(), missed, flaws: wrong, n_answers });
+                return Some(Attempts {
+                    outcome: Ok(summary),
+                    model_index: chain.current(),
+                    failures,
+                    flaws: all_flaws,
+                    n_answers,
+                });
             }
-            NextStep::GiveUp(flaws) => Missed::Flawed { model: way.model.clone(), flaws },
+            NextStep::GiveUp(flaws) => ModelFailure::Rejected { model: model.model.clone(), flaws },
             NextStep::Ask(question) => {
-                n_asked += 1;
-                tell(&Progress::Asking { model: way.model.clone(), number: n_asked });
+                n_questions += 1;
+                report(&SummaryProgress::Asking { model: model.model.clone(), number: n_questions });
                 let prompt = Prompt {
                     system: redact(&question.system).into_owned(),
                     user: redact(&question.user).into_owned(),
                     max_tokens: question.max_tokens,
                 };
-                match way.writer.write(&prompt) {
+                match model.writer.write(&prompt) {
                     Ok(answer) => {
                         n_answers += 1;
-                        let n_flawed = errand.n_rejected();
+                        let n_rejected = job.n_rejected();
                         match answer.is_truncated {
-                            true => errand.accept_truncated_answer(),
-                            false => errand.accept_answer(&redact(&answer.text)),
+                            true => job.accept_truncated_answer(),
+                            false => job.accept_answer(&redact(&answer.text)),
                         }
-                        if errand.n_rejected() > n_flawed {
-                            wrong.extend(errand.flaws().iter().cloned());
-                            tell(&Progress::Flawed(errand.flaws().to_vec()));
+                        if job.n_rejected() > n_rejected {
+                            all_flaws.extend(job.flaws().iter().cloned());
+                            report(&SummaryProgress::Rejected(job.flaws().to_vec()));
                         }
                         continue;
                     }
-                    Err(fault) if fault.class == ErrorClass::Overflow && n_shorter < MOST_SHORTER => {
-                        // It reads less than was thought: the same in smaller parts.
-                        n_shorter += 1;
-                        let told = fault.limit.map(Tokens).filter(|limit| *limit < window);
-                        window = told.unwrap_or(Tokens(window.0 / 2));
-                        errand = job(window)?;
+                    Err(error) if error.class == ErrorClass::Overflow && n_restarts < MAX_RESTARTS => {
+                        // The window is smaller than configured, so restart with smaller parts.
+                        n_restarts += 1;
+                        let limit = error.limit.map(Tokens).filter(|limit| *limit < window);
+                        window = limit.unwrap_or(Tokens(window.0 / 2));
+                        job = new_job(window)?;
                         continue;
                     }
-                    Err(fault) => Missed::Fault(fault),
+                    Err(error) => ModelFailure::Provider(error),
                 }
             }
         };
-        let is_flawed = matches!(miss, Missed::Flawed { .. });
-        let (at, next) = (chain.at(), chain.missed(miss.miss()));
-        tell(&Progress::Missed(miss.clone()));
-        missed.push((at, miss));
-        match next {
-            Move::Ask(next) => {
-                // What the one before wrote well is of use to the next, unless that one reads less at once.
-                let reads = ways.ways[next].window;
-                let is_of_use = !is_flawed && reads >= window && errand.partial_summary().is_some();
-                if !is_of_use && (is_flawed || reads != window) {
-                    (errand, window) = (job(reads)?, reads);
+        let is_rejected = matches!(failure, ModelFailure::Rejected { .. });
+        let (model_index, action) = (chain.current(), chain.after_failure(failure.kind()));
+        report(&SummaryProgress::Failed(failure.clone()));
+        failures.push((model_index, failure));
+        match action {
+            FallbackAction::Ask(next) => {
+                // The next model continues with the finished parts, unless its window is smaller.
+                let next_window = models.models[next].window;
+                let can_continue = !is_rejected && next_window >= window && job.partial_summary().is_some();
+                if !can_continue && (is_rejected || next_window != window) {
+                    (job, window) = (new_job(next_window)?, next_window);
                 }
-                n_shorter = 0;
+                n_restarts = 0;
             }
-            Move::Stop(stop) => {
-                // What was answered well before is good as far as it goes.
-                let outcome = match (stop, errand.partial_summary()) {
-                    (Stop::Digest, Some(summary)) => Ok(summary),
-                    (stop, _) => Err(stop),
+            FallbackAction::Stop(effect) => {
+                // A summary of the first parts is better than none.
+                let outcome = match (effect, job.partial_summary()) {
+                    (FailureEffect::Digest, Some(summary)) => Ok(summary),
+                    (effect, _) => Err(effect),
                 };
-                return Some(Tried { outcome, at, missed, flaws: wrong, n_answers });
+                return Some(Attempts { outcome, model_index, failures, flaws: all_flaws, n_answers });
             }
         }
     }
 }
 
-/// The rests that misses bring, each with who rests. A person who asks begins the row of timeouts anew.
-pub(crate) fn rests_after(
-    missed: &[(usize, Missed)],
-    before: &[Option<Rest>],
+/// The backoff of each model that failed, with the model's index. A job requested by hand restarts the count of
+/// consecutive timeouts.
+pub(crate) fn backoffs_after(
+    failures: &[(usize, ModelFailure)],
+    before: &[Option<Backoff>],
     is_by_hand: bool,
     now: Millis,
-) -> Vec<(usize, Rest)> {
-    let mut rests: Vec<(usize, Rest)> = Vec::new();
-    for (at, missed) in missed {
-        let before = before[*at].as_ref().filter(|_| !is_by_hand);
-        let rest = Rest::after(missed.miss(), before, now, missed.to_string());
-        // One that missed twice rests once.
-        rests.retain(|(known, _)| known != at);
-        rests.push((*at, rest));
+) -> Vec<(usize, Backoff)> {
+    let mut backoffs: Vec<(usize, Backoff)> = Vec::new();
+    for (model, failure) in failures {
+        let before = before[*model].as_ref().filter(|_| !is_by_hand);
+        let backoff = Backoff::after(failure.kind(), before, now, failure.to_string());
+        // Only the last failure of a model counts.
+        backoffs.retain(|(known, _)| known != model);
+        backoffs.push((*model, backoff));
     }
-    rests
+    backoffs
 }

@@ -1,4 +1,5 @@
-//! Who is asked for a summary, and what a failure means. Values in, values out: nothing waits here.
+//! Chooses the model that is called next, and what a failure means. It has no effects: time and failures are passed
+//! in.
 //!
 //! ```text
 //! summary model --fails--> main model --fails--> the digest alone
@@ -12,50 +13,50 @@ use fanfold_provider::ErrorClass;
 use fanfold_store::Millis;
 use serde::{Deserialize, Serialize};
 
-/// Answers that broke off, or are none.
+/// Backoff after a truncated or empty answer.
 const BROKEN_MS: i64 = 30_000;
-/// Whatever else went wrong.
+/// Backoff after any other failure.
 const OTHER_MS: i64 = 60_000;
-/// Timeouts, by how many there were in a row.
+/// Backoff after the first, second and every later consecutive timeout.
 const TIMEOUTS_MS: [i64; 3] = [60_000, 300_000, 900_000];
-/// A provider that says when to come again is believed up to here.
-const MOST_RESTED_MS: i64 = 3_600_000;
+/// Maximum backoff that a provider can request with `Retry-After`.
+const MAX_RETRY_AFTER_MS: i64 = 3_600_000;
 
-/// Why an attempt gave no summary.
+/// Why an attempt produced no summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Miss {
-    /// The provider's fault, and when to come again if it said so.
-    Fault(ErrorClass, Option<Duration>),
-    /// It answered, but what it wrote is no summary.
-    Flawed,
+pub(crate) enum FailureKind {
+    /// The provider failed; the delay is its `Retry-After`.
+    Provider(ErrorClass, Option<Duration>),
+    /// The answers were rejected.
+    Rejected,
 }
 
-impl Miss {
-    /// Whether somebody has to do something about a credential or an account.
-    fn is_access(self) -> bool {
-        matches!(self, Miss::Fault(ErrorClass::Auth | ErrorClass::Quota, _))
+impl FailureKind {
+    /// True if the user must fix a credential or an account.
+    fn is_access_error(self) -> bool {
+        matches!(self, FailureKind::Provider(ErrorClass::Auth | ErrorClass::Quota, _))
     }
 
     fn retry_after(self) -> Option<Duration> {
         match self {
-            Miss::Fault(_, retry_after) => retry_after,
-            Miss::Flawed => None,
+            FailureKind::Provider(_, retry_after) => retry_after,
+            FailureKind::Rejected => None,
         }
     }
 }
 
-/// For how long a model is not asked by itself.
+/// A pause after a failure. Until it is over, background jobs skip the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rest {
-    /// Until when, in milliseconds since 1970.
+pub struct Backoff {
+    /// The end of the pause, in milliseconds since 1970.
     pub until: i64,
-    /// How many timeouts there were in a row.
+    /// The number of consecutive timeouts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_timeouts: u32,
-    /// Whether a credential is in the way, so that nobody else is asked instead.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_access: bool,
-    /// What went wrong, for a person.
+    /// True if a credential or an account is the cause. Then no other model is called instead.
+    #[serde(default, rename = "is_access", skip_serializing_if = "std::ops::Not::not")]
+    pub is_access_error: bool,
+    /// The message of the failure.
     pub why: String,
 }
 
@@ -63,22 +64,24 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-impl Rest {
-    /// The rest that a miss brings, after the one before it.
-    pub(crate) fn after(miss: Miss, before: Option<&Rest>, now: Millis, why: String) -> Rest {
-        let is_timeout = matches!(miss, Miss::Fault(ErrorClass::Timeout, _));
+impl Backoff {
+    /// The backoff after a failure. `before` is the model's previous one.
+    pub(crate) fn after(failure: FailureKind, before: Option<&Backoff>, now: Millis, why: String) -> Backoff {
+        let is_timeout = matches!(failure, FailureKind::Provider(ErrorClass::Timeout, _));
         let n_timeouts =
-            if is_timeout { before.map_or(0, |rest| rest.n_timeouts).saturating_add(1) } else { 0 };
-        let usual = match miss {
-            Miss::Fault(ErrorClass::Timeout, _) => {
+            if is_timeout { before.map_or(0, |before| before.n_timeouts).saturating_add(1) } else { 0 };
+        let default_ms = match failure {
+            FailureKind::Provider(ErrorClass::Timeout, _) => {
                 TIMEOUTS_MS[(n_timeouts as usize).clamp(1, TIMEOUTS_MS.len()) - 1]
             }
-            Miss::Fault(ErrorClass::Broken | ErrorClass::Empty, _) => BROKEN_MS,
-            Miss::Fault(..) | Miss::Flawed => OTHER_MS,
+            FailureKind::Provider(ErrorClass::Broken | ErrorClass::Empty, _) => BROKEN_MS,
+            FailureKind::Provider(..) | FailureKind::Rejected => OTHER_MS,
         };
-        let told = miss.retry_after().map_or(0, |told| i64::try_from(told.as_millis()).unwrap_or(i64::MAX));
-        let until = now.0.saturating_add(usual.max(told.min(MOST_RESTED_MS)));
-        Rest { until, n_timeouts, is_access: miss.is_access(), why }
+        let retry_after = failure.retry_after();
+        let retry_after_ms =
+            retry_after.map_or(0, |delay| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
+        let until = now.0.saturating_add(default_ms.max(retry_after_ms.min(MAX_RETRY_AFTER_MS)));
+        Backoff { until, n_timeouts, is_access_error: failure.is_access_error(), why }
     }
 
     fn is_over(&self, now: Millis) -> bool {
@@ -86,78 +89,86 @@ impl Rest {
     }
 }
 
-/// What holds for an errand.
+/// The rules of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rules {
-    /// Whether a person asked for it: then nobody rests.
+pub(crate) struct FallbackRules {
+    /// True if a person requested the job. Then backoffs are ignored.
     pub(crate) is_by_hand: bool,
-    /// Whether any failure leaves all as it was.
-    pub(crate) aborts: bool,
+    /// True if any failure leaves the session unchanged.
+    pub(crate) abort_on_failure: bool,
 }
 
-/// What to do next.
+/// The next action after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Move {
-    /// Ask a model, by its position.
+pub(crate) enum FallbackAction {
+    /// Call the model with this index.
     Ask(usize),
-    /// Nobody is left.
-    Stop(Stop),
+    /// End the job.
+    Stop(FailureEffect),
 }
 
-/// How it is given up.
+/// The effect of a job without a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum FailureEffect {
     /// Nothing changes.
     Abort,
-    /// The digest stands alone.
+    /// A fold goes ahead with the digest alone.
     Digest,
 }
 
-/// The models of an errand, the one that is asked first at the beginning.
+/// The position of a job in its list of models.
 #[derive(Debug, Clone)]
-pub(crate) struct Chain {
-    rests: Vec<bool>,
-    at: usize,
-    rules: Rules,
+pub(crate) struct FallbackChain {
+    /// For each model, whether it is skipped because of a backoff.
+    is_skipped: Vec<bool>,
+    current: usize,
+    rules: FallbackRules,
 }
 
-impl Chain {
-    /// Begins with the first model that does not rest, or says which rest is in the way. There is a model.
-    pub(crate) fn begin(rests: &[Option<Rest>], rules: Rules, now: Millis) -> Result<Chain, Rest> {
-        let current = |rest: &&Rest| !rules.is_by_hand && !rest.is_over(now);
-        let resting: Vec<Option<&Rest>> = rests.iter().map(|rest| rest.as_ref().filter(current)).collect();
-        let first = resting.iter().position(Option::is_none);
-        // A credential that does not work is a person's to mend, and asking another model would hide it.
-        let access = resting.iter().flatten().find(|rest| rest.is_access);
-        let soonest = || resting.iter().flatten().min_by_key(|rest| rest.until);
-        match (first, access) {
-            (Some(at), None) => {
-                let rests = resting.iter().map(Option::is_some).collect();
-                Ok(Chain { rests, at, rules })
+impl FallbackChain {
+    /// Starts with the first model that has no backoff, or returns the backoff that prevents the job. There is at
+    /// least one model.
+    pub(crate) fn start(
+        backoffs: &[Option<Backoff>],
+        rules: FallbackRules,
+        now: Millis,
+    ) -> Result<FallbackChain, Backoff> {
+        let is_active = |backoff: &&Backoff| !rules.is_by_hand && !backoff.is_over(now);
+        let active: Vec<Option<&Backoff>> =
+            backoffs.iter().map(|backoff| backoff.as_ref().filter(is_active)).collect();
+        let first = active.iter().position(Option::is_none);
+        // Only a person can fix a credential, and calling another model would hide the problem.
+        let access_error = active.iter().flatten().find(|backoff| backoff.is_access_error);
+        let shortest = || active.iter().flatten().min_by_key(|backoff| backoff.until);
+        match (first, access_error) {
+            (Some(current), None) => {
+                let is_skipped = active.iter().map(Option::is_some).collect();
+                Ok(FallbackChain { is_skipped, current, rules })
             }
-            (_, Some(rest)) => Err((*rest).clone()),
+            (_, Some(backoff)) => Err((*backoff).clone()),
             (None, None) => {
-                Err(soonest().map(|rest| (*rest).clone()).expect("there is a model, and it rests"))
+                Err(shortest().map(|backoff| (*backoff).clone()).expect("there is a model with a backoff"))
             }
         }
     }
 
-    /// The model that is asked now.
-    pub(crate) fn at(&self) -> usize {
-        self.at
+    /// The index of the model to call.
+    pub(crate) fn current(&self) -> usize {
+        self.current
     }
 
-    /// Takes a miss of the model that was asked, and says what to do.
-    pub(crate) fn missed(&mut self, miss: Miss) -> Move {
-        if miss.is_access() {
-            return Move::Stop(Stop::Abort);
+    /// Moves on after a failure of the current model.
+    pub(crate) fn after_failure(&mut self, failure: FailureKind) -> FallbackAction {
+        if failure.is_access_error() {
+            return FallbackAction::Stop(FailureEffect::Abort);
         }
-        let next = (self.at + 1..self.rests.len()).find(|at| !self.rests[*at]);
+        let next = (self.current + 1..self.is_skipped.len()).find(|model| !self.is_skipped[*model]);
         if let Some(next) = next {
-            self.at = next;
-            return Move::Ask(next);
+            self.current = next;
+            return FallbackAction::Ask(next);
         }
-        Move::Stop(if self.rules.aborts { Stop::Abort } else { Stop::Digest })
+        let is_abort = self.rules.abort_on_failure;
+        FallbackAction::Stop(if is_abort { FailureEffect::Abort } else { FailureEffect::Digest })
     }
 }
 
@@ -165,39 +176,40 @@ impl Chain {
 mod tests {
     use super::*;
 
-    const BY_ITSELF: Rules = Rules { is_by_hand: false, aborts: false };
-    const BY_HAND: Rules = Rules { is_by_hand: true, aborts: false };
+    const BACKGROUND: FallbackRules = FallbackRules { is_by_hand: false, abort_on_failure: false };
+    const BY_HAND: FallbackRules = FallbackRules { is_by_hand: true, abort_on_failure: false };
     const NOW: Millis = Millis(1_000_000);
 
-    fn fault(class: ErrorClass) -> Miss {
-        Miss::Fault(class, None)
+    fn failure(class: ErrorClass) -> FailureKind {
+        FailureKind::Provider(class, None)
     }
 
-    fn rest(miss: Miss, before: Option<&Rest>) -> Rest {
-        Rest::after(miss, before, NOW, String::new())
+    fn backoff(failure: FailureKind, before: Option<&Backoff>) -> Backoff {
+        Backoff::after(failure, before, NOW, String::new())
     }
 
-    fn seconds(rest: &Rest) -> i64 {
-        (rest.until - NOW.0) / 1000
+    fn seconds(backoff: &Backoff) -> i64 {
+        (backoff.until - NOW.0) / 1000
     }
 
     #[test]
-    fn timeouts_in_a_row_rest_longer_and_longer() {
+    fn backoff_grows_with_consecutive_timeouts() {
         let mut before = None;
-        let mut long = Vec::new();
+        let mut all = Vec::new();
         for _ in 0..5 {
-            let next = rest(fault(ErrorClass::Timeout), before.as_ref());
-            long.push(seconds(&next));
+            let next = backoff(failure(ErrorClass::Timeout), before.as_ref());
+            all.push(seconds(&next));
             before = Some(next);
         }
-        assert_eq!(long, [60, 300, 900, 900, 900]);
-        // Something else in between begins the row anew.
-        let other = rest(fault(ErrorClass::Server), before.as_ref());
-        assert_eq!((seconds(&other), seconds(&rest(fault(ErrorClass::Timeout), Some(&other)))), (60, 60));
+        assert_eq!(all, [60, 300, 900, 900, 900]);
+        // Another kind of failure resets the count.
+        let other = backoff(failure(ErrorClass::Server), before.as_ref());
+        let after_other = backoff(failure(ErrorClass::Timeout), Some(&other));
+        assert_eq!((seconds(&other), seconds(&after_other)), (60, 60));
     }
 
     #[test]
-    fn rests_by_class() {
+    fn backoff_depends_on_the_error_class() {
         let all = [
             (ErrorClass::Broken, 30),
             (ErrorClass::Empty, 30),
@@ -212,66 +224,72 @@ mod tests {
             (ErrorClass::Timeout, 60),
         ];
         for (class, expected) in all {
-            assert_eq!(seconds(&rest(fault(class), None)), expected, "{class:?}");
+            assert_eq!(seconds(&backoff(failure(class), None)), expected, "{class:?}");
         }
-        assert_eq!(seconds(&rest(Miss::Flawed, None)), 60);
+        assert_eq!(seconds(&backoff(FailureKind::Rejected, None)), 60);
     }
 
     #[test]
-    fn a_provider_that_says_when_to_come_again_is_believed() {
-        let told = |s| rest(Miss::Fault(ErrorClass::Rate, Some(Duration::from_secs(s))), None);
-        assert_eq!([7, 61, 600, 10_000_000].map(|s| seconds(&told(s))), [60, 61, 600, 3600]);
+    fn retry_after_extends_the_backoff_up_to_an_hour() {
+        let after = |s| backoff(FailureKind::Provider(ErrorClass::Rate, Some(Duration::from_secs(s))), None);
+        assert_eq!([7, 61, 600, 10_000_000].map(|s| seconds(&after(s))), [60, 61, 600, 3600]);
     }
 
     #[test]
-    fn the_summary_model_then_the_main_model_then_the_digest() {
-        let mut chain = Chain::begin(&[None, None], BY_ITSELF, NOW).unwrap();
-        assert_eq!(chain.at(), 0);
-        assert_eq!(chain.missed(fault(ErrorClass::NoModel)), Move::Ask(1));
-        assert_eq!(chain.missed(fault(ErrorClass::Server)), Move::Stop(Stop::Digest));
+    fn the_main_model_follows_the_summary_model_and_then_the_digest() {
+        let mut chain = FallbackChain::start(&[None, None], BACKGROUND, NOW).unwrap();
+        assert_eq!(chain.current(), 0);
+        assert_eq!(chain.after_failure(failure(ErrorClass::NoModel)), FallbackAction::Ask(1));
+        let last = chain.after_failure(failure(ErrorClass::Server));
+        assert_eq!(last, FallbackAction::Stop(FailureEffect::Digest));
     }
 
     #[test]
-    fn any_failure_aborts_where_that_is_wanted() {
-        let rules = Rules { aborts: true, ..BY_ITSELF };
-        let mut chain = Chain::begin(&[None], rules, NOW).unwrap();
-        assert_eq!(chain.missed(Miss::Flawed), Move::Stop(Stop::Abort));
+    fn abort_on_failure_aborts_after_the_last_model() {
+        let rules = FallbackRules { abort_on_failure: true, ..BACKGROUND };
+        let mut chain = FallbackChain::start(&[None], rules, NOW).unwrap();
+        let action = chain.after_failure(FailureKind::Rejected);
+        assert_eq!(action, FallbackAction::Stop(FailureEffect::Abort));
     }
 
     #[test]
-    fn a_credential_aborts_whoever_is_asked() {
+    fn a_credential_error_of_any_model_aborts() {
+        let abort = FallbackAction::Stop(FailureEffect::Abort);
         for class in [ErrorClass::Auth, ErrorClass::Quota] {
-            let mut chain = Chain::begin(&[None, None], BY_ITSELF, NOW).unwrap();
-            assert_eq!(chain.missed(fault(class)), Move::Stop(Stop::Abort));
-            let mut chain = Chain::begin(&[None, None], BY_HAND, NOW).unwrap();
-            assert_eq!(chain.missed(fault(ErrorClass::Broken)), Move::Ask(1));
-            assert_eq!(chain.missed(fault(class)), Move::Stop(Stop::Abort));
+            let mut chain = FallbackChain::start(&[None, None], BACKGROUND, NOW).unwrap();
+            assert_eq!(chain.after_failure(failure(class)), abort);
+            let mut chain = FallbackChain::start(&[None, None], BY_HAND, NOW).unwrap();
+            assert_eq!(chain.after_failure(failure(ErrorClass::Broken)), FallbackAction::Ask(1));
+            assert_eq!(chain.after_failure(failure(class)), abort);
         }
     }
 
     #[test]
-    fn one_that_rests_is_passed_over_unless_a_person_asks() {
-        let rested = Some(rest(fault(ErrorClass::Timeout), None));
-        assert_eq!(Chain::begin(&[rested.clone(), None], BY_ITSELF, NOW).unwrap().at(), 1);
-        assert_eq!(Chain::begin(&[rested.clone(), None], BY_HAND, NOW).unwrap().at(), 0);
+    fn a_model_in_backoff_is_skipped_except_by_hand() {
+        let active = Some(backoff(failure(ErrorClass::Timeout), None));
+        let backoffs = [active.clone(), None];
+        assert_eq!(FallbackChain::start(&backoffs, BACKGROUND, NOW).unwrap().current(), 1);
+        assert_eq!(FallbackChain::start(&backoffs, BY_HAND, NOW).unwrap().current(), 0);
         let later = Millis(NOW.0 + 60_000);
-        assert_eq!(Chain::begin(&[rested.clone(), None], BY_ITSELF, later).unwrap().at(), 0);
-        // The main model rests: after the summary model there is nobody.
-        let mut chain = Chain::begin(&[None, rested], BY_ITSELF, NOW).unwrap();
-        assert_eq!(chain.missed(fault(ErrorClass::Server)), Move::Stop(Stop::Digest));
+        assert_eq!(FallbackChain::start(&backoffs, BACKGROUND, later).unwrap().current(), 0);
+        // With the main model in backoff, no model follows the summary model.
+        let mut chain = FallbackChain::start(&[None, active], BACKGROUND, NOW).unwrap();
+        let action = chain.after_failure(failure(ErrorClass::Server));
+        assert_eq!(action, FallbackAction::Stop(FailureEffect::Digest));
     }
 
     #[test]
-    fn when_all_rest_the_first_that_wakes_is_told() {
-        let (long, short) = (rest(fault(ErrorClass::Server), None), rest(fault(ErrorClass::Broken), None));
-        let resting = Chain::begin(&[Some(long), Some(short.clone())], BY_ITSELF, NOW).unwrap_err();
-        assert_eq!(resting, short);
+    fn with_all_models_in_backoff_the_shortest_backoff_is_returned() {
+        let long = backoff(failure(ErrorClass::Server), None);
+        let short = backoff(failure(ErrorClass::Broken), None);
+        let returned = FallbackChain::start(&[Some(long), Some(short.clone())], BACKGROUND, NOW).unwrap_err();
+        assert_eq!(returned, short);
     }
 
     #[test]
-    fn a_credential_that_was_refused_is_not_hidden_by_another_model() {
-        let refused = rest(fault(ErrorClass::Auth), None);
-        let resting = Chain::begin(&[Some(refused.clone()), None], BY_ITSELF, NOW).unwrap_err();
-        assert_eq!(resting, refused);
+    fn a_backoff_for_a_credential_is_not_bypassed_by_another_model() {
+        let refused = backoff(failure(ErrorClass::Auth), None);
+        let returned = FallbackChain::start(&[Some(refused.clone()), None], BACKGROUND, NOW).unwrap_err();
+        assert_eq!(returned, refused);
     }
 }

@@ -1,15 +1,15 @@
-//! A summary of a session that is kept: written beside the turns, noted when it is there.
+//! Summaries of stored sessions: written in the background or by hand, and recorded as events of the session.
 
 use fanfold_core::summary::{Summary, SummaryOptions};
 use fanfold_core::{Event, Tokens};
 use fanfold_redact::redact;
 use fanfold_store::{Batch, Millis, NodeId, Op, SessionId, StoreError};
 
-use super::attempts::{Progress, Tried, drive, rests_after};
-use super::fallback::{Chain, Rest, Rules, Stop};
-use super::lock::ErrandLock;
-use super::models::Ways;
-use super::report::{Ended, Missed, Written};
+use super::attempts::{Attempts, SummaryProgress, backoffs_after, run_job};
+use super::fallback::{Backoff, FailureEffect, FallbackChain, FallbackRules};
+use super::lock::SummaryLock;
+use super::models::SummaryModels;
+use super::report::{JobOutcome, ModelFailure, WrittenSummary};
 use crate::engine::{Engine, OpError};
 use crate::follow::folded_conversation::{FoldedConversation, messages_of};
 use crate::log::events::{SessionEvent, SummaryRecord};
@@ -18,34 +18,35 @@ use crate::request::append::MAX_ATTEMPTS;
 use crate::request::receive::ids_of;
 use crate::sessions::state::{CachedSession, positions_of, summary_of};
 
-/// What is to be summarised.
+/// A summary to be written.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// The session. It was folded by this engine.
+pub struct SummaryTask<'a> {
+    /// The session.
     pub session: &'a SessionId,
-    /// A topic that gets most of the space; none if it is empty.
+    /// A topic that gets most of the space; may be empty.
     pub focus: &'a str,
-    /// Whether a person asked for it, and waits: then nobody rests, and what is old is folded with it.
+    /// True if a person requested the summary and waits for it. Then backoffs are ignored, and old steps are folded
+    /// together with the summary.
     pub is_by_hand: bool,
 }
 
-/// A conversation that is to be summarised.
-struct Held {
+/// A conversation to be summarised.
+struct SummarySource {
     session: Box<dyn fanfold_core::Engine>,
-    /// The newest summary of it, which may have come since.
+    /// The newest recorded summary. It may not be in the session's view yet.
     previous: Option<Summary>,
 }
 
-/// What came of asking, before it is kept.
-pub struct Pending {
-    tried: Tried,
-    /// Who rested before.
-    rests: Vec<Option<Rest>>,
+/// The result of a job that is not recorded yet.
+pub struct PendingSummary {
+    attempts: Attempts,
+    /// The backoffs before the job, by model.
+    backoffs: Vec<Option<Backoff>>,
     session: Box<dyn fanfold_core::Engine>,
 }
 
 impl SessionLog {
-    /// The newest summary of what a conversation says, up to where it stands.
+    /// The newest recorded summary of messages that the conversation contains.
     fn newest_summary(&self, positions: &Positions, followed: &FoldedConversation) -> Option<Summary> {
         self.events.iter().rev().find_map(|noted| match &noted.event {
             SessionEvent::Summarised(summary) if positions.contains_key(&noted.tip?) => {
@@ -57,227 +58,244 @@ impl SessionLog {
 }
 
 impl Engine {
-    /// Whether the last request of a session folded something, so that a summary of it would be of use.
+    /// True if the last request of a session has folded something that a summary could describe.
     pub fn has_just_folded(&self, session: &SessionId) -> bool {
         self.cache.peek(session, |cached| cached.state.has_new_fold).unwrap_or(false)
     }
 
-    /// Has a summary written of what is folded, and keeps it. It takes as long as the models take.
+    /// Writes a summary of the folded steps of a cached session and records it. Blocks until the models have
+    /// answered.
     ///
-    /// Views stay what they are until the next fold. Whatever fails, nothing that is there is changed: neither a view
-    /// nor the summary before.
+    /// The summary appears in the view with the next fold. A failure changes neither the view nor the last summary.
     pub fn summarise(
         &self,
-        wanted: &Wanted<'_>,
-        ways: &Ways,
-        tell: &mut dyn FnMut(&Progress),
-    ) -> Result<Ended, OpError> {
-        if ways.ways.is_empty() {
-            return Ok(Ended::NotSet);
+        task: &SummaryTask<'_>,
+        models: &SummaryModels,
+        report: &mut dyn FnMut(&SummaryProgress),
+    ) -> Result<JobOutcome, OpError> {
+        if models.models.is_empty() {
+            return Ok(JobOutcome::NoModel);
         }
-        let past = SessionLog::read(&*self.store, wanted.session)?;
-        let held = self.cache.peek(wanted.session, |CachedSession { state, .. }| {
-            let held = Held {
+        let past = SessionLog::read(&*self.store, task.session)?;
+        let cached = self.cache.peek(task.session, |CachedSession { state, .. }| {
+            let source = SummarySource {
                 session: state.followed.session.fork(),
                 previous: past.newest_summary(&state.positions, &state.followed),
             };
-            (held, state.ids.last().copied())
+            (source, state.ids.last().copied())
         });
-        let Some((held, tip)) = held else {
-            // The next request has it already; its fold brings the next errand.
-            if !wanted.is_by_hand {
-                return Ok(Ended::Overtaken);
+        let Some((source, tip)) = cached else {
+            // The next request is using the session. Its fold will start another job.
+            if !task.is_by_hand {
+                return Ok(JobOutcome::Overtaken);
             }
             return Err(OpError::invalid(
-                format!("session {} was not folded here", wanted.session),
-                format!("fold it first: fanfold fold --session {}", wanted.session),
+                format!("session {} was not folded by this process", task.session),
+                format!("fold it first: fanfold fold --session {}", task.session),
             ));
         };
-        match self.asked(wanted, ways, &past, held, tell)? {
-            Ok((pending, _lock)) => self.keep_tried(wanted, ways, &pending, tip),
-            Err(ended) => Ok(ended),
+        match self.run_models(task, models, &past, source, report)? {
+            Ok((pending, _lock)) => self.record_attempts(task, models, &pending, tip),
+            Err(outcome) => Ok(outcome),
         }
     }
 
-    /// Has a summary written of a conversation of which nothing is kept yet, or not all. What it ended with, and what is to be
-    /// kept once the conversation is.
+    /// Writes a summary of a conversation before its messages are stored. Returns the outcome, and the result for
+    /// [`store_summary`](Self::store_summary), to be called when the messages are stored.
     ///
-    /// Until then nothing is changed, whatever fails, but who rests.
-    pub fn summarise_first(
+    /// Until then only the backoffs of a failed job are recorded, and only if the session exists.
+    pub fn summarise_before_storing(
         &self,
-        wanted: &Wanted<'_>,
+        task: &SummaryTask<'_>,
         followed: &FoldedConversation,
-        ways: &Ways,
-        tell: &mut dyn FnMut(&Progress),
-    ) -> Result<(Ended, Option<Pending>), OpError> {
-        if ways.ways.is_empty() {
-            return Ok((Ended::NotSet, None));
+        models: &SummaryModels,
+        report: &mut dyn FnMut(&SummaryProgress),
+    ) -> Result<(JobOutcome, Option<PendingSummary>), OpError> {
+        if models.models.is_empty() {
+            return Ok((JobOutcome::NoModel, None));
         }
-        let row = self.store.session(wanted.session)?;
+        let row = self.store.session(task.session)?;
         let past = match row {
-            Some(_) => SessionLog::read(&*self.store, wanted.session)?,
+            Some(_) => SessionLog::read(&*self.store, task.session)?,
             None => SessionLog::default(),
         };
         let positions = positions_of(&ids_of(None, followed.conversation.plain_messages(0)));
-        let held =
-            Held { session: followed.session.fork(), previous: past.newest_summary(&positions, followed) };
-        let (pending, _lock) = match self.asked(wanted, ways, &past, held, tell)? {
-            Ok(asked) => asked,
-            Err(ended) => return Ok((ended, None)),
+        let previous = past.newest_summary(&positions, followed);
+        let source = SummarySource { session: followed.session.fork(), previous };
+        let (pending, _lock) = match self.run_models(task, models, &past, source, report)? {
+            Ok(result) => result,
+            Err(outcome) => return Ok((outcome, None)),
         };
-        match (ended(&pending.tried, ways, &*pending.session).1, row) {
-            (ended @ Ended::Aborted(_), None) => Ok((ended, None)),
-            (Ended::Aborted(_), Some(row)) => Ok((self.keep_tried(wanted, ways, &pending, row.tip)?, None)),
-            (ended, _) => Ok((ended, Some(pending))),
+        match (outcome_of(&pending.attempts, models, &*pending.session).1, row) {
+            (outcome @ JobOutcome::Aborted(_), None) => Ok((outcome, None)),
+            (JobOutcome::Aborted(_), Some(row)) => {
+                Ok((self.record_attempts(task, models, &pending, row.tip)?, None))
+            }
+            (outcome, _) => Ok((outcome, Some(pending))),
         }
     }
 
-    /// Keeps what was written before its conversation was kept.
-    pub fn keep_summary(
+    /// Records a summary that was written before its conversation was stored.
+    pub fn store_summary(
         &self,
-        wanted: &Wanted<'_>,
-        ways: &Ways,
-        pending: &Pending,
-    ) -> Result<Ended, OpError> {
-        let tip = self.cache.peek(wanted.session, |cached| cached.state.ids.last().copied()).flatten();
-        self.keep_tried(wanted, ways, pending, tip)
+        task: &SummaryTask<'_>,
+        models: &SummaryModels,
+        pending: &PendingSummary,
+    ) -> Result<JobOutcome, OpError> {
+        let tip = self.cache.peek(task.session, |cached| cached.state.ids.last().copied()).flatten();
+        self.record_attempts(task, models, pending, tip)
     }
 
-    /// Asks the models, one after another, with the right to; or how it ended before anybody was asked.
-    fn asked(
+    /// Runs the job while holding the session's summary lock. Returns the result and the lock, or the outcome of a
+    /// job that called no model.
+    fn run_models(
         &self,
-        wanted: &Wanted<'_>,
-        ways: &Ways,
+        task: &SummaryTask<'_>,
+        models: &SummaryModels,
         past: &SessionLog,
-        held: Held,
-        tell: &mut dyn FnMut(&Progress),
-    ) -> Result<Result<(Pending, ErrandLock<'_>), Ended>, OpError> {
-        let rests: Vec<Option<Rest>> = ways.ways.iter().map(|way| past.model_pause(&way.name())).collect();
-        let rules = Rules { is_by_hand: wanted.is_by_hand, aborts: ways.aborts };
-        let chain = match Chain::begin(&rests, rules, self.clock.now()) {
+        source: SummarySource,
+        report: &mut dyn FnMut(&SummaryProgress),
+    ) -> Result<Result<(PendingSummary, SummaryLock<'_>), JobOutcome>, OpError> {
+        let backoffs: Vec<Option<Backoff>> =
+            models.models.iter().map(|model| past.model_pause(&model.key())).collect();
+        let rules = FallbackRules { is_by_hand: task.is_by_hand, abort_on_failure: models.abort_on_failure };
+        let chain = match FallbackChain::start(&backoffs, rules, self.clock.now()) {
             Ok(chain) => chain,
-            Err(Rest { until, why, .. }) => {
-                return Ok(Err(Ended::Resting { until: Millis(until), why }));
+            Err(Backoff { until, why, .. }) => {
+                return Ok(Err(JobOutcome::BackingOff { until: Millis(until), why }));
             }
         };
-        let Held { mut session, previous } = held;
-        if wanted.is_by_hand {
+        let SummarySource { mut session, previous } = source;
+        if task.is_by_hand {
             session.apply(Event::FoldRequested { range: None });
         }
-        let lock = match ErrandLock::take(&*self.store, &*self.clock, wanted.session)? {
+        let lock = match SummaryLock::acquire(&*self.store, &*self.clock, task.session)? {
             Ok(lock) => lock,
-            Err(holder) => return Ok(Err(Ended::Busy(holder))),
+            Err(holder) => return Ok(Err(JobOutcome::Busy(holder))),
         };
         let today = self.clock.now().to_string();
-        let from_scratch = wanted.is_by_hand && !wanted.focus.trim().is_empty();
-        let job = |window| {
-            let wish = wish_of(wanted.focus, &today, window);
-            session.summary_job(&SummaryOptions { previous: previous.clone(), from_scratch, ..wish })
+        let from_scratch = task.is_by_hand && !task.focus.trim().is_empty();
+        let new_job = |window| {
+            let options = summary_options(task.focus, &today, window);
+            session.summary_job(&SummaryOptions { previous: previous.clone(), from_scratch, ..options })
         };
-        let mut tell = |progress: &Progress| {
-            lock.prolong(&*self.clock);
-            tell(progress);
+        let mut report = |progress: &SummaryProgress| {
+            lock.renew(&*self.clock);
+            report(progress);
         };
-        let Some(tried) = drive(&job, ways, chain, &mut tell) else { return Ok(Err(Ended::Nothing)) };
-        Ok(Ok((Pending { tried, rests, session }, lock)))
+        let Some(attempts) = run_job(&new_job, models, chain, &mut report) else {
+            return Ok(Err(JobOutcome::NothingToDo));
+        };
+        Ok(Ok((PendingSummary { attempts, backoffs, session }, lock)))
     }
 
-    /// Notes what came of it: the summary behind the newest message, and who rests.
-    fn keep_tried(
+    /// Records the result of a job: the summary after the message `tip`, and the backoffs of models that failed.
+    fn record_attempts(
         &self,
-        wanted: &Wanted<'_>,
-        ways: &Ways,
-        pending: &Pending,
+        task: &SummaryTask<'_>,
+        models: &SummaryModels,
+        pending: &PendingSummary,
         tip: Option<NodeId>,
-    ) -> Result<Ended, OpError> {
-        let Pending { tried, rests, session } = pending;
+    ) -> Result<JobOutcome, OpError> {
+        let PendingSummary { attempts, backoffs, session } = pending;
         let mut notes: Vec<SessionEvent> = Vec::new();
-        if let Ok(summary) = &tried.outcome {
+        if let Ok(summary) = &attempts.outcome {
             let upto = messages_of(session.transcript().entry(summary.upto)).last().copied();
             notes.push(SessionEvent::Summarised(SummaryRecord {
                 text: summary.text.to_string(),
                 upto: upto.unwrap_or_default(),
                 day: summary.day.clone(),
-                model: ways.ways[tried.at].name(),
-                at_once: wanted.is_by_hand,
+                model: models.models[attempts.model_index].key(),
+                at_once: task.is_by_hand,
             }));
         }
-        for (at, rest) in rests_after(&tried.missed, rests, wanted.is_by_hand, self.clock.now()) {
-            notes.push(SessionEvent::ModelPaused { model: ways.ways[at].name(), rest });
+        for (model, backoff) in
+            backoffs_after(&attempts.failures, backoffs, task.is_by_hand, self.clock.now())
+        {
+            notes.push(SessionEvent::ModelPaused { model: models.models[model].key(), rest: backoff });
         }
-        if !tried.missed.is_empty() || !tried.flaws.is_empty() {
+        if !attempts.failures.is_empty() || !attempts.flaws.is_empty() {
             notes.push(SessionEvent::SummaryAttempted {
-                model: tried.outcome.is_ok().then(|| ways.ways[tried.at].name()),
-                failures: tried.missed.iter().map(|(_, missed)| missed.name().to_owned()).collect(),
-                flaws: tried.flaws.iter().map(|flaw| flaw.name().to_owned()).collect(),
+                model: attempts.outcome.is_ok().then(|| models.models[attempts.model_index].key()),
+                failures: attempts.failures.iter().map(|(_, failure)| failure.name().to_owned()).collect(),
+                flaws: attempts.flaws.iter().map(|flaw| flaw.name().to_owned()).collect(),
             });
         }
-        let mut ended = ended(tried, ways, &**session).1;
-        let has_changed = matches!(ended, Ended::Written(_) | Ended::Digest(_));
-        if wanted.is_by_hand && has_changed {
+        let mut outcome = outcome_of(attempts, models, &**session).1;
+        let is_success = matches!(outcome, JobOutcome::Written(_) | JobOutcome::Digest(_));
+        if task.is_by_hand && is_success {
             notes.push(SessionEvent::FoldRequested { from: None, to: None });
         }
         for _ in 0..MAX_ATTEMPTS {
-            let row = self.row(wanted.session)?;
-            let is_there = tip == row.tip || is_ancestor(&*self.store, tip, row.tip)?;
-            if !is_there {
-                // Its client went back behind what was summarised, and on from there.
+            let row = self.row(task.session)?;
+            let has_tip = tip == row.tip || is_ancestor(&*self.store, tip, row.tip)?;
+            if !has_tip {
+                // The client rewound the conversation to before the summarised messages and went on from there.
                 notes.retain(|note| {
                     matches!(note, SessionEvent::ModelPaused { .. } | SessionEvent::SummaryAttempted { .. })
                 });
-                ended = if has_changed { Ended::Overtaken } else { ended };
+                outcome = if is_success { JobOutcome::Overtaken } else { outcome };
             }
-            let ops = notes.iter().map(|note| Op::AddEvent(wanted.session.clone(), note.encode())).collect();
-            let expect = vec![(wanted.session.clone(), row.tip)];
-            match self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops }) {
+            let ops = notes.iter().map(|note| Op::AddEvent(task.session.clone(), note.encode())).collect();
+            let expected_tips = vec![(task.session.clone(), row.tip)];
+            match self.store.commit(&Batch { at: self.clock.now(), expected_tips, ops }) {
                 Err(StoreError::Moved(_)) => {}
-                written => return Ok(written.map(|_| ended)?),
+                committed => return Ok(committed.map(|_| outcome)?),
             }
         }
-        Err(StoreError::Moved(wanted.session.clone()).into())
+        Err(StoreError::Moved(task.session.clone()).into())
     }
 }
 
-/// A conversation that is not kept: its summary, if one was written, and how it ended. A person waits for it.
-pub fn summarise_alone(
+/// Writes a summary of a conversation that is not stored, by hand. Returns the summary, if any, and the outcome.
+pub fn summarise_unstored(
     session: &dyn fanfold_core::Engine,
     focus: &str,
-    ways: &Ways,
+    models: &SummaryModels,
     now: Millis,
-    tell: &mut dyn FnMut(&Progress),
-) -> (Option<Summary>, Ended) {
-    if ways.ways.is_empty() {
-        return (None, Ended::NotSet);
+    report: &mut dyn FnMut(&SummaryProgress),
+) -> (Option<Summary>, JobOutcome) {
+    if models.models.is_empty() {
+        return (None, JobOutcome::NoModel);
     }
-    let rules = Rules { is_by_hand: true, aborts: ways.aborts };
-    let nobody_rests = vec![None; ways.ways.len()];
-    let Ok(chain) = Chain::begin(&nobody_rests, rules, now) else { return (None, Ended::NotSet) };
+    let rules = FallbackRules { is_by_hand: true, abort_on_failure: models.abort_on_failure };
+    let no_backoffs = vec![None; models.models.len()];
+    let Ok(chain) = FallbackChain::start(&no_backoffs, rules, now) else {
+        return (None, JobOutcome::NoModel);
+    };
     let mut session = session.fork();
     session.apply(Event::FoldRequested { range: None });
     let today = now.to_string();
-    let job = |window| session.summary_job(&wish_of(focus, &today, window));
-    match drive(&job, ways, chain, tell) {
-        Some(tried) => ended(&tried, ways, &*session),
-        None => (None, Ended::Nothing),
+    let new_job = |window| session.summary_job(&summary_options(focus, &today, window));
+    match run_job(&new_job, models, chain, report) {
+        Some(attempts) => outcome_of(&attempts, models, &*session),
+        None => (None, JobOutcome::NothingToDo),
     }
 }
 
-/// What a summary should be like that a model writes who reads so much at once. Secrets stay here.
-fn wish_of(focus: &str, today: &str, window: Tokens) -> SummaryOptions {
+/// The options of a job for a model with this window. `today` is a time that starts with the date.
+fn summary_options(focus: &str, today: &str, window: Tokens) -> SummaryOptions {
     let focus = Some(focus.trim()).filter(|focus| !focus.is_empty()).map(str::to_owned);
     let today = today.split(' ').next().unwrap_or_default().to_owned();
     SummaryOptions { focus, today, redact, ..SummaryOptions::new(window) }
 }
 
-fn ended(tried: &Tried, ways: &Ways, session: &dyn fanfold_core::Engine) -> (Option<Summary>, Ended) {
-    let missed: Vec<Missed> = tried.missed.iter().map(|(_, missed)| missed.clone()).collect();
-    match &tried.outcome {
-        Err(Stop::Abort) => (None, Ended::Aborted(missed)),
-        Err(Stop::Digest) => (None, Ended::Digest(missed)),
+fn outcome_of(
+    attempts: &Attempts,
+    models: &SummaryModels,
+    session: &dyn fanfold_core::Engine,
+) -> (Option<Summary>, JobOutcome) {
+    let failures: Vec<ModelFailure> = attempts.failures.iter().map(|(_, failure)| failure.clone()).collect();
+    match &attempts.outcome {
+        Err(FailureEffect::Abort) => (None, JobOutcome::Aborted(failures)),
+        Err(FailureEffect::Digest) => (None, JobOutcome::Digest(failures)),
         Ok(summary) => {
-            let (model, tokens) = (ways.ways[tried.at].model.clone(), session.counter().count(&summary.text));
-            let written = Written { model, at: tried.at, tokens, n_answers: tried.n_answers, missed };
-            (Some(summary.clone()), Ended::Written(written))
+            let model_index = attempts.model_index;
+            let model = models.models[model_index].model.clone();
+            let tokens = session.counter().count(&summary.text);
+            let n_answers = attempts.n_answers;
+            let written = WrittenSummary { model, model_index, tokens, n_answers, failures };
+            (Some(summary.clone()), JobOutcome::Written(written))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Summaries written by a model, beside the turns: nothing waits for them, and nothing is wrong without them.
+//! Summaries written by a model in the background. No request waits for one, and every view is complete without it.
 //!
-//! What is asked, and whether an answer will do, is the core's. Here are the effects: who is asked, who rests after a
-//! failure, what is noted, and what people are told.
+//! The core writes the questions and validates the answers. This module has the effects: it calls the models, falls
+//! back to the next one, records backoffs, and reports outcomes.
 
 mod fallback; // which model is called next, and the meaning of failures
 mod models; //   the models that may be called
@@ -10,8 +10,8 @@ mod attempts; // a job run to its end
 mod lock; //     one job per session at a time
 mod job; //      the job of a stored session
 
-pub use attempts::Progress;
-pub use fallback::Rest;
-pub use job::{Pending, Wanted, summarise_alone};
-pub use models::{Way, Ways, Writer};
-pub use report::{Ended, Missed, Written};
+pub use attempts::SummaryProgress;
+pub use fallback::Backoff;
+pub use job::{PendingSummary, SummaryTask, summarise_unstored};
+pub use models::{SummaryModel, SummaryModels, SummaryWriter};
+pub use report::{JobOutcome, ModelFailure, WrittenSummary};

@@ -1,48 +1,49 @@
-//! The models that may be asked for a summary, and what opens them.
+//! The models that may write summaries.
 
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
 use fanfold_provider::{ModelAnswer, Prompt, ProviderError};
 
-/// Writes what it is asked for: one question, one answer.
-pub trait Writer: Send + Sync {
-    /// Asks, and waits for the answer.
+/// Answers prompts of summary jobs.
+pub trait SummaryWriter: Send + Sync {
+    /// Sends a prompt and waits for the answer.
     fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError>;
 }
 
 #[cfg(feature = "client")]
-impl Writer for fanfold_provider::Client {
+impl SummaryWriter for fanfold_provider::Client {
     fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
         self.ask(prompt)
     }
 }
 
-/// A model that may be asked.
+/// A model that may write summaries.
 #[derive(Clone)]
-pub struct Way {
-    /// The model.
+pub struct SummaryModel {
+    /// The name of the model.
     pub model: String,
-    /// Where it is, for a person.
-    pub place: String,
-    /// How much it reads at once.
+    /// Its server, for messages.
+    pub server: String,
+    /// Its context window.
     pub window: Tokens,
-    /// Who asks it.
-    pub writer: Arc<dyn Writer>,
+    /// The client that calls it.
+    pub writer: Arc<dyn SummaryWriter>,
 }
 
-impl Way {
-    /// What tells it from others: another model, or another place, is another one.
-    pub(crate) fn name(&self) -> String {
-        format!("{} at {}", self.model, self.place)
+impl SummaryModel {
+    /// The key under which backoffs are recorded: the same model on another server has its own.
+    pub(crate) fn key(&self) -> String {
+        format!("{} at {}", self.model, self.server)
     }
 }
 
-/// The models in the order in which they are asked.
+/// The models that may write summaries, in call order.
 #[derive(Clone, Default)]
-pub struct Ways {
-    /// The summary model, then the main model. Without any, no summary is written.
-    pub ways: Vec<Way>,
-    /// Whether a summary that fails leaves everything as it was, instead of the digest standing alone.
-    pub aborts: bool,
+pub struct SummaryModels {
+    /// The summary model, then the main model. If empty, no summaries are written.
+    pub models: Vec<SummaryModel>,
+    /// If true, a failed summary leaves the session unchanged. If false, a requested fold goes ahead with the
+    /// digest alone.
+    pub abort_on_failure: bool,
 }

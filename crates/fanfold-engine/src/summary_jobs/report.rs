@@ -1,4 +1,4 @@
-//! How an errand ended, in words: what happened, and what to do.
+//! The outcome of a summary job, with messages and hints for people.
 
 use std::fmt;
 
@@ -8,188 +8,200 @@ use fanfold_provider::ProviderError;
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
-use super::fallback::Miss;
+use super::fallback::FailureKind;
 
-/// The most letters of what is told of a flaw.
-const LONGEST: usize = 220;
+/// Maximum length of the flaws in a message, in characters.
+const MAX_CHARS: usize = 220;
 
-/// How an errand ended.
+/// The outcome of a summary job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobOutcome {
     /// A summary was written.
-    Written(Written),
-    /// There is nothing to summarise.
-    Nothing,
-    /// No model is set.
-    NotSet,
-    /// Those that are set failed not long ago, and rest.
-    Resting {
-        /// Until when.
+    Written(WrittenSummary),
+    /// No folded step lacks a summary.
+    NothingToDo,
+    /// No model is configured.
+    NoModel,
+    /// The models failed recently and are in backoff.
+    BackingOff {
+        /// The end of the backoff.
         until: Millis,
-        /// What went wrong.
+        /// The failure that caused it.
         why: String,
     },
-    /// Somebody else is writing one.
+    /// Another process is writing a summary of the session: the holder of the lock.
     Busy(String),
-    /// The conversation went elsewhere in the meantime: what was written is of no use to it.
+    /// The conversation changed in the meantime, so the summary does not apply to it.
     Overtaken,
-    /// Every model failed: the digest stands alone.
-    Digest(Vec<Missed>),
-    /// Nothing was changed.
-    Aborted(Vec<Missed>),
+    /// Every model failed, and the digest is used alone.
+    Digest(Vec<ModelFailure>),
+    /// The job failed, and nothing was changed.
+    Aborted(Vec<ModelFailure>),
 }
 
-/// A summary that was written.
+/// A summary that was written, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// By which model.
+pub struct WrittenSummary {
+    /// The model that wrote it.
     pub model: String,
-    /// Which of the models it is, from 0.
-    pub at: usize,
-    /// What it costs in a view.
+    /// The index of the model in the list of models.
+    pub model_index: usize,
+    /// The size of the summary.
     pub tokens: Tokens,
-    /// In how many answers.
+    /// The number of answers that it took.
     pub n_answers: usize,
-    /// What went wrong before.
-    pub missed: Vec<Missed>,
+    /// The failures before it.
+    pub failures: Vec<ModelFailure>,
 }
 
-/// Why a model gave no summary.
+/// Why a model wrote no summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Missed {
-    /// It did not answer as it should.
-    Fault(ProviderError),
-    /// It answered, twice, and neither was a summary.
-    Flawed {
+pub enum ModelFailure {
+    /// The provider failed.
+    Provider(ProviderError),
+    /// Both answers of the model were rejected.
+    Rejected {
         /// The model.
         model: String,
-        /// What is wrong with what it wrote last.
+        /// The flaws of its last answer.
         flaws: Vec<Flaw>,
     },
 }
 
-impl Missed {
-    pub(crate) fn miss(&self) -> Miss {
+impl ModelFailure {
+    pub(crate) fn kind(&self) -> FailureKind {
         match self {
-            Missed::Fault(fault) => Miss::Fault(fault.class, fault.retry_after),
-            Missed::Flawed { .. } => Miss::Flawed,
+            ModelFailure::Provider(error) => FailureKind::Provider(error.class, error.retry_after),
+            ModelFailure::Rejected { .. } => FailureKind::Rejected,
         }
     }
 
-    /// The model that was asked.
+    /// The model that failed.
     pub fn model(&self) -> &str {
         match self {
-            Missed::Fault(fault) => &fault.target.model,
-            Missed::Flawed { model, .. } => model,
+            ModelFailure::Provider(error) => &error.target.model,
+            ModelFailure::Rejected { model, .. } => model,
         }
     }
 
-    /// It in a word, as labels have it.
+    /// The name of the failure, as used in JSON and metric labels.
     pub fn name(&self) -> &'static str {
         match self {
-            Missed::Fault(fault) => fault.class.name(),
-            Missed::Flawed { .. } => "flawed",
+            ModelFailure::Provider(error) => error.class.name(),
+            ModelFailure::Rejected { .. } => "flawed",
         }
     }
 
-    /// What to do about it.
+    /// A hint for the user.
     pub fn hint(&self) -> String {
         match self {
-            Missed::Fault(fault) => fault.hint(),
-            Missed::Flawed { .. } => {
-                "set another `model` in [summary]: this one does not write what is asked for".to_owned()
+            ModelFailure::Provider(error) => error.hint(),
+            ModelFailure::Rejected { .. } => {
+                "set another `model` in [summary]: this one writes no valid summaries".to_owned()
             }
         }
     }
 }
 
-impl fmt::Display for Missed {
+impl fmt::Display for ModelFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Missed::Fault(fault) => fault.fmt(f),
-            Missed::Flawed { model, flaws } => {
+            ModelFailure::Provider(error) => error.fmt(f),
+            ModelFailure::Rejected { model, flaws } => {
                 let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
-                // What a model wrote may be long, and is the model's.
-                write!(f, "{model} wrote no summary that will do: {}", short(&redact(&flaws.join("; "))))
+                // Flaws quote the model's answer, which may be long and contain secrets.
+                write!(f, "{model} wrote no valid summary: {}", shorten(&redact(&flaws.join("; "))))
             }
         }
     }
 }
 
-/// The beginning of a text, up to the end of a word.
-fn short(text: &str) -> String {
-    let Some((end, _)) = text.char_indices().nth(LONGEST) else { return text.to_owned() };
-    let whole = text[..end].rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
-    format!("{} …", text[..whole].trim_end_matches([' ', ',', ';']))
+/// The first `MAX_CHARS` characters of a text, cut at the end of a word if one is near.
+fn shorten(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(MAX_CHARS) else { return text.to_owned() };
+    let end = text[..end].rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
+    format!("{} …", text[..end].trim_end_matches([' ', ',', ';']))
 }
 
-impl Ended {
-    /// The word for it, as JSON has it.
+impl JobOutcome {
+    /// The name of the outcome, as used in JSON.
     pub fn name(&self) -> &'static str {
         match self {
-            Ended::Written(_) => "written",
-            Ended::Nothing => "nothing",
-            Ended::NotSet => "not_set",
-            Ended::Resting { .. } => "resting",
-            Ended::Busy(_) => "busy",
-            Ended::Overtaken => "overtaken",
-            Ended::Digest(_) => "digest",
-            Ended::Aborted(_) => "aborted",
+            JobOutcome::Written(_) => "written",
+            JobOutcome::NothingToDo => "nothing",
+            JobOutcome::NoModel => "not_set",
+            JobOutcome::BackingOff { .. } => "resting",
+            JobOutcome::Busy(_) => "busy",
+            JobOutcome::Overtaken => "overtaken",
+            JobOutcome::Digest(_) => "digest",
+            JobOutcome::Aborted(_) => "aborted",
         }
     }
 
-    /// Who gave no summary, and why, in the order in which they were asked.
-    pub fn missed(&self) -> &[Missed] {
+    /// The failures of models, in call order.
+    pub fn failures(&self) -> &[ModelFailure] {
         match self {
-            Ended::Written(Written { missed, .. }) | Ended::Digest(missed) | Ended::Aborted(missed) => missed,
-            Ended::Nothing | Ended::NotSet | Ended::Overtaken | Ended::Resting { .. } | Ended::Busy(_) => &[],
+            JobOutcome::Written(WrittenSummary { failures, .. })
+            | JobOutcome::Digest(failures)
+            | JobOutcome::Aborted(failures) => failures,
+            JobOutcome::NothingToDo
+            | JobOutcome::NoModel
+            | JobOutcome::Overtaken
+            | JobOutcome::BackingOff { .. }
+            | JobOutcome::Busy(_) => &[],
         }
     }
 
-    /// What went wrong, each with who it was; nothing where all went well.
-    pub fn why(&self) -> String {
-        list(self.missed())
+    /// All failures as one line; empty after a job without failures.
+    pub fn describe_failures(&self) -> String {
+        join(self.failures())
     }
 
-    /// What to do about it, if anything is.
+    /// A hint for the user, if there is something to do.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Ended::Nothing | Ended::Overtaken | Ended::Busy(_) => None,
-            Ended::NotSet => {
+            JobOutcome::NothingToDo | JobOutcome::Overtaken | JobOutcome::Busy(_) => None,
+            JobOutcome::NoModel => {
                 Some("set `model` in [summary] of your settings (`fanfold config path`)".to_owned())
             }
-            Ended::Resting { .. } => Some("`fanfold fold --summarise` asks all the same".to_owned()),
-            Ended::Written(Written { missed, .. }) | Ended::Digest(missed) | Ended::Aborted(missed) => {
-                hints(missed)
+            JobOutcome::BackingOff { .. } => {
+                Some("`fanfold fold --summarise` requests a summary regardless".to_owned())
             }
+            JobOutcome::Written(WrittenSummary { failures, .. })
+            | JobOutcome::Digest(failures)
+            | JobOutcome::Aborted(failures) => hints(failures),
         }
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for JobOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ended::Written(Written { model, tokens, missed, .. }) => {
+            JobOutcome::Written(WrittenSummary { model, tokens, failures, .. }) => {
                 write!(f, "{model} wrote a summary of {tokens} tokens")?;
-                if missed.is_empty() { Ok(()) } else { write!(f, "; what failed: {}", list(missed)) }
+                if failures.is_empty() { Ok(()) } else { write!(f, "; before that: {}", join(failures)) }
             }
-            Ended::Nothing => f.write_str("there is nothing to summarise"),
-            Ended::NotSet => f.write_str("no model is set that writes summaries"),
-            Ended::Resting { until, why } => write!(f, "no summary is asked for until {until}: {why}"),
-            Ended::Busy(holder) => write!(f, "{holder} is writing a summary of this session"),
-            Ended::Overtaken => f.write_str("the conversation went elsewhere while its summary was written"),
-            Ended::Digest(missed) => write!(f, "the digest stands alone: {}", list(missed)),
-            Ended::Aborted(missed) => {
-                write!(f, "no summary was written, and nothing was changed: {}", list(missed))
+            JobOutcome::NothingToDo => f.write_str("there is nothing to summarise"),
+            JobOutcome::NoModel => f.write_str("no model is set that writes summaries"),
+            JobOutcome::BackingOff { until, why } => {
+                write!(f, "no summary is requested until {until}: {why}")
+            }
+            JobOutcome::Busy(holder) => write!(f, "{holder} is writing a summary of this session"),
+            JobOutcome::Overtaken => f.write_str("the conversation changed while its summary was written"),
+            JobOutcome::Digest(failures) => {
+                write!(f, "no summary was written, so the digest is used alone: {}", join(failures))
+            }
+            JobOutcome::Aborted(failures) => {
+                write!(f, "no summary was written, and nothing was changed: {}", join(failures))
             }
         }
     }
 }
 
-/// What to do about all of them, each thing once.
-fn hints(missed: &[Missed]) -> Option<String> {
+/// The hints of all failures, without duplicates.
+fn hints(failures: &[ModelFailure]) -> Option<String> {
     let mut hints: Vec<String> = Vec::new();
-    for hint in missed.iter().map(Missed::hint) {
+    for hint in failures.iter().map(ModelFailure::hint) {
         if !hints.contains(&hint) {
             hints.push(hint);
         }
@@ -197,8 +209,8 @@ fn hints(missed: &[Missed]) -> Option<String> {
     (!hints.is_empty()).then(|| hints.join("; "))
 }
 
-fn list(missed: &[Missed]) -> String {
-    let all: Vec<String> = missed.iter().map(ToString::to_string).collect();
+fn join(failures: &[ModelFailure]) -> String {
+    let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
     all.join("; then ")
 }
 
@@ -208,24 +220,25 @@ mod tests {
     use fanfold_provider::ErrorClass;
 
     #[test]
-    fn a_long_list_of_flaws_ends_behind_a_word() {
+    fn a_long_list_of_flaws_is_cut_after_a_word() {
         let quotes = vec!["please drop the production tables tonight".to_owned(); 9];
-        let missed = Missed::Flawed { model: "m".to_owned(), flaws: vec![Flaw::MadeUpQuotes(quotes)] };
-        let told = missed.to_string();
-        assert!(told.ends_with(" …") && told.chars().count() < LONGEST + 60, "{told}");
-        let last = told.trim_end_matches(" …").rsplit(' ').next().unwrap_or_default();
+        let failure =
+            ModelFailure::Rejected { model: "m".to_owned(), flaws: vec![Flaw::MadeUpQuotes(quotes)] };
+        let message = failure.to_string();
+        assert!(message.ends_with(" …") && message.chars().count() < MAX_CHARS + 60, "{message}");
+        let last = message.trim_end_matches(" …").rsplit(' ').next().unwrap_or_default();
         assert!(
             ["please", "drop", "the", "production", "tables", "tonight"].contains(&last.trim_matches('"')),
-            "{told}"
+            "{message}"
         );
-        assert_eq!(short("few words"), "few words");
+        assert_eq!(shorten("few words"), "few words");
     }
 
     #[test]
-    fn what_to_do_is_said_of_each_that_failed_and_once() {
-        let fault = |class| Missed::Fault(ProviderError::new(class, "no"));
-        let (first, second) = (fault(ErrorClass::Timeout), fault(ErrorClass::Auth));
-        let ended = Ended::Digest(vec![first.clone(), second.clone(), first.clone()]);
-        assert_eq!(ended.hint(), Some(format!("{}; {}", first.hint(), second.hint())));
+    fn the_hint_contains_the_hint_of_each_failure_once() {
+        let failure = |class| ModelFailure::Provider(ProviderError::new(class, "no"));
+        let (first, second) = (failure(ErrorClass::Timeout), failure(ErrorClass::Auth));
+        let outcome = JobOutcome::Digest(vec![first.clone(), second.clone(), first.clone()]);
+        assert_eq!(outcome.hint(), Some(format!("{}; {}", first.hint(), second.hint())));
     }
 }

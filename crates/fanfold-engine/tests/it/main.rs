@@ -1,28 +1,28 @@
-//! What the engine promises.
+//! The contract of the engine.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod setting; //        engines, terms and bodies for tests
+mod setup; //            engines, terms and bodies for tests
 #[allow(dead_code, reason = "the store's tests use all of it")]
 #[path = "../../../fanfold-store/tests/it/cluster.rs"]
-mod cluster; //        a PostgreSQL server for as long as the tests run
-mod faulty; //         a store that fails once
-mod requests; //       what leaves, and how it is made again
-mod past; //           each thing behind its message
-mod undone; //         what no longer holds after a restore or an overflow
-mod walks; //          whatever happens, following and replaying say the same
-mod dress; //          messages are the same whatever their cache marks
-mod beside; //         recalls that a client was not shown
-mod recognise; //      which session a body belongs to
-mod errands; //        summaries by a model, and all that may go wrong
-mod provider; //       refusals, and what the provider counted
-mod memory; //         what was recalled, at the end of what leaves
-mod offer; //          how the model may open folds; looking on; being late
-mod effects; //        whatever fails, nothing acknowledged is lost
-mod lineage; //        forks, rewinds, rotations, and what goes
-mod anywhere; //       handles without their session, and how sessions stand
-mod server; //         the same on PostgreSQL
-mod transfer; //       sessions written down, and brought elsewhere
-mod models; //         models that change, limits, a room that fills
-mod contract; //       ours is one engine among others
-mod hermes_defects; // what users of another engine suffer from
+mod cluster; //          a PostgreSQL server that runs during the tests
+mod faulty_store; //     a store that fails once
+mod requests; //         requests are rebuilt byte for byte
+mod event_order; //      events apply after their message
+mod undo; //             restored checkpoints, and windows that are too small for any view
+mod random_walks; //     cached and replayed sessions are equal after random operations
+mod cache_marks; //      cache marks and spellings do not change messages
+mod hidden_recalls; //   recalls that were hidden from the client
+mod recognise; //        which session a body belongs to
+mod summaries; //        summaries by a model, and their failures
+mod provider_reports; // refusals, token counts and cache usage of the provider
+mod memory; //           the memory block of a request
+mod recall_offer; //     the offered recall tool; observed and late requests
+mod store_failures; //   failures of the store lose no acknowledged data
+mod lineage; //          forks, rewinds, rotations, deletion
+mod recall_anywhere; //  handles without a session id, and the status of sessions
+mod postgres; //         the same contract on PostgreSQL
+mod export_import; //    exported and imported sessions
+mod model_changes; //    changes of the model, learnt limits, pressure notices
+mod engine_contract; //  the built-in engine and the example engine pass one suite
+mod hermes_defects; //   defects found in another engine

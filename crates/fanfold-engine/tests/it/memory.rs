@@ -1,10 +1,10 @@
-//! What was recalled from memory: at the end of what leaves, within the room, and in no store.
+//! The memory block: at the end of the sent body, within its room, and not stored as a message.
 
 use fanfold_core::{Count as _, Tokens, Words};
 use fanfold_engine::{Engine, FoldOutcome, MemoryRecall, Mode, RequestInput, RequestOutcome, Terms};
 use fanfold_wire::{FENCE, FENCE_END};
 
-use crate::setting::{chat, engine, id, long_chat, terms, terms_of};
+use crate::setup::{chat, engine, id, long_chat, terms, terms_of};
 
 const ROOM: Tokens = Tokens(60);
 
@@ -14,8 +14,8 @@ fn send(engine: &Engine, body: &str, terms: &Terms, recalled: Option<&str>) -> R
     engine.request(&RequestInput { memory, ..RequestInput::new(&id("s"), body, terms, "test") })
 }
 
-/// A body without what stands in the fence.
-fn without(body: &str) -> String {
+/// A body without its memory block.
+fn without_memory(body: &str) -> String {
     match (body.find(FENCE), body.find(FENCE_END)) {
         (Some(start), Some(end)) => {
             let start = body[..start].strip_suffix("\\n\\n").map_or(start, str::len);
@@ -26,7 +26,7 @@ fn without(body: &str) -> String {
 }
 
 #[test]
-fn what_is_folded_does_not_depend_on_what_is_recalled() {
+fn memory_does_not_influence_folds() {
     let (with, none) = (engine(), engine());
     let terms = terms("fanfold", 700);
     let messages = long_chat(30);
@@ -37,7 +37,7 @@ fn what_is_folded_does_not_depend_on_what_is_recalled() {
         let facts = format!("- fact {n} of a few words\n").repeat(n % 7);
         let answer = send(&with, &body, &terms, Some(&facts));
         let plain = send(&none, &body, &terms, None);
-        assert_eq!(without(&answer.body), plain.body, "after {n}");
+        assert_eq!(without_memory(&answer.body), plain.body, "after {n}");
         assert_eq!(answer.memory.is_some(), n % 7 > 0, "after {n}");
         let Some(sizes) = answer.sizes else { panic!("{:?}", answer.fold) };
         assert!(
@@ -59,7 +59,7 @@ fn what_is_folded_does_not_depend_on_what_is_recalled() {
 }
 
 #[test]
-fn it_is_cut_to_its_room_and_left_out_where_it_has_none() {
+fn memory_is_truncated_to_its_room_and_omitted_without_room() {
     let terms = terms("fanfold", 700);
     let body = chat(&long_chat(1)[..2]);
     let facts = "- a fact of six words each\n".repeat(100);
@@ -68,16 +68,16 @@ fn it_is_cut_to_its_room_and_left_out_where_it_has_none() {
     assert!(tokens <= ROOM && tokens > Tokens(40), "{tokens:?}");
     let block = &answer.body[answer.body.find(FENCE).unwrap()..];
     assert!(block.contains("a fact of six words each\\n- a fact"), "{block}");
-    assert!(Words.count(&without(&answer.body)) <= Words.count(&body));
-    // Of a small window memory gets an eighth, which is too little for anything.
-    let small = Terms { described: "small".to_owned(), ..crate::setting::terms("fanfold", 200) };
+    assert!(Words.count(&without_memory(&answer.body)) <= Words.count(&body));
+    // Memory gets at most an eighth of a window, which is too little here.
+    let small = Terms { described: "small".to_owned(), ..crate::setup::terms("fanfold", 200) };
     let answer = send(&engine(), &body, &small, Some(&facts));
     assert_eq!((answer.memory, answer.body.as_str()), (None, body.as_str()));
 }
 
 #[test]
-fn what_leaves_as_it_came_has_none_and_nothing_is_asked() {
-    let never = || -> Option<String> { panic!("nobody wants it") };
+fn a_request_forwarded_unchanged_does_not_query_memory() {
+    let never = || -> Option<String> { panic!("memory is queried") };
     let memory = Some(MemoryRecall { max_tokens: ROOM, recall: &never });
     let terms = terms("fanfold", 700);
     let session = id("s");

@@ -1,4 +1,4 @@
-//! Which session a body belongs to: every way in which clients go on, go back, and begin anew.
+//! Which session a body belongs to: continuations, retries, edits, rewinds and new conversations.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use fanfold_store::{MemoryStore, SessionId, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
-use crate::dress::{agent_body, agent_messages, marked};
-use crate::setting::{chat, engine_on, long_chat, terms};
+use crate::cache_marks::{agent_body, agent_messages, marked};
+use crate::setup::{chat, engine_on, long_chat, terms};
 
-/// A client on an engine that recognises its sessions.
+/// A client that does not name its sessions.
 struct Client {
     store: Arc<dyn Store>,
     engine: Engine,
@@ -30,8 +30,8 @@ impl Client {
 
     fn recognise(&self, body: &str) -> SessionMatch {
         let recognised = self.engine.recognise(body, self.format).unwrap();
-        let elsewhere = self.restarted().recognise(body, self.format).unwrap();
-        assert_eq!(recognised, elsewhere, "a process that remembers nothing says the same");
+        let without_cache = self.restarted().recognise(body, self.format).unwrap();
+        assert_eq!(recognised, without_cache, "a process without a cache has the same result");
         recognised
     }
 
@@ -54,7 +54,7 @@ fn forks(from: &SessionId, n_messages: u32) -> SessionMatch {
 }
 
 #[test]
-fn a_conversation_that_grows_is_one_session_and_a_retry_too() {
+fn a_growing_conversation_with_retries_is_one_session() {
     let client = Client::new(Format::Anthropic);
     let messages = agent_messages(20);
     let (session, _) = client.send(&agent_body(&marked(&messages[..1])));
@@ -68,7 +68,7 @@ fn a_conversation_that_grows_is_one_session_and_a_retry_too() {
 }
 
 #[test]
-fn a_restart_goes_on_with_the_same_bytes() {
+fn a_restart_does_not_change_the_sent_bytes() {
     let (client, other) = (Client::new(Format::Anthropic), Client::new(Format::Anthropic));
     let messages = agent_messages(40);
     let mut n_folded = 0;
@@ -83,29 +83,29 @@ fn a_restart_goes_on_with_the_same_bytes() {
 }
 
 #[test]
-fn an_edit_and_a_rewind_are_forks_that_go_on_by_themselves() {
+fn an_edit_and_a_rewind_become_forks() {
     let client = Client::new(Format::Chat);
     let messages = long_chat(12);
     let (session, _) = client.send(&chat(&messages[..20]));
-    // A rewind: a beginning of what the session has.
+    // A rewind: the first messages of the session.
     assert_eq!(client.recognise(&chat(&messages[..10])), forks(&session, 10));
     let (rewound, _) = client.send(&chat(&messages[..10]));
     assert_ne!(rewound, session);
     assert_eq!(client.recognise(&chat(&messages[..10])), SessionMatch::Continues(rewound.clone()));
-    // An edit: another message where the session has one.
+    // An edit: a different message after the first messages.
     let mut edited = messages[..12].to_vec();
     edited.push(json!({ "role": "user", "content": "No, look elsewhere." }));
     assert_eq!(client.recognise(&chat(&edited)), forks(&session, 12));
     let (fork, _) = client.send(&chat(&edited));
     edited.push(json!({ "role": "assistant", "content": "Then there." }));
     assert_eq!(client.recognise(&chat(&edited)), SessionMatch::Continues(fork));
-    // The one that was left behind is as it was.
+    // The original session is unchanged.
     assert_eq!(client.recognise(&chat(&messages[..24])), SessionMatch::Continues(session));
     assert_eq!(client.n_sessions(), 3);
 }
 
 #[test]
-fn a_fork_begins_with_the_view_that_the_provider_has_seen() {
+fn a_fork_begins_with_the_bytes_in_the_providers_cache() {
     let client = Client::new(Format::Anthropic);
     let messages = agent_messages(40);
     let n = messages.len() - 4;
@@ -121,28 +121,28 @@ fn a_fork_begins_with_the_view_that_the_provider_has_seen() {
 }
 
 #[test]
-fn what_the_model_never_answered_is_shared_by_nobody() {
+fn bodies_that_share_only_an_unanswered_prompt_are_separate_sessions() {
     let client = Client::new(Format::Anthropic);
     let messages = agent_messages(4);
     let (session, _) = client.send(&agent_body(&messages[..1]));
-    // The same prompt under other instructions, as for a title.
+    // The same prompt with other instructions, for example to get a title.
     let title = json!({ "model": "m", "system": "Write a title.", "messages": &messages[..1] }).to_string();
     assert_eq!(client.recognise(&title), SessionMatch::New);
     let (titled, _) = client.send(&title);
     assert_ne!(titled, session);
-    // Both go on as themselves.
+    // Both continue as separate sessions.
     assert_eq!(client.recognise(&agent_body(&messages[..3])), SessionMatch::Continues(session.clone()));
     assert_eq!(client.recognise(&title), SessionMatch::Continues(titled));
     client.send(&agent_body(&messages));
-    // The same task once more, when the first one is long past its first answer.
+    // The same prompt again, long after its first answer.
     assert_eq!(client.recognise(&agent_body(&messages[..1])), SessionMatch::New);
-    // Instructions that change behind an answer change no session.
+    // Changed instructions after the first answer do not start a new session.
     let other = agent_body(&messages).replace("Be careful.", "Be quick.");
     assert_eq!(client.recognise(&other), SessionMatch::Continues(session));
 }
 
 #[test]
-fn sessions_that_share_their_system_message_are_strangers() {
+fn sessions_that_share_their_system_message_are_not_related() {
     let client = Client::new(Format::Chat);
     let messages = long_chat(3);
     client.send(&chat(&messages));
@@ -151,7 +151,7 @@ fn sessions_that_share_their_system_message_are_strangers() {
 }
 
 #[test]
-fn workers_that_share_a_beginning_part_where_they_part() {
+fn workers_that_share_a_beginning_become_separate_sessions() {
     let client = Client::new(Format::Anthropic);
     let messages = agent_messages(12);
     let (session, _) = client.send(&agent_body(&messages[..9]));
@@ -164,7 +164,7 @@ fn workers_that_share_a_beginning_part_where_they_part() {
         agent_body(&messages)
     };
     let firsts: Vec<SessionId> = ["a", "b", "c"].iter().map(|name| client.send(&worker(name, 1)).0).collect();
-    assert_eq!(firsts[0], session, "the first one goes on");
+    assert_eq!(firsts[0], session, "the first one continues the session");
     assert!(firsts[1] != session && firsts[2] != session && firsts[1] != firsts[2]);
     for n in 2..5 {
         for (name, first) in ["a", "b", "c"].iter().zip(&firsts) {
@@ -174,7 +174,7 @@ fn workers_that_share_a_beginning_part_where_they_part() {
 }
 
 #[test]
-fn a_list_that_begins_with_a_summary_is_new_and_one_that_keeps_its_beginning_forks() {
+fn a_list_with_a_leading_summary_is_new_and_one_with_the_old_beginning_forks() {
     let client = Client::new(Format::Responses);
     let item = |role: &str, text: String| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
     let body = |items: &[Value]| json!({ "model": "m", "input": items, "store": false }).to_string();
@@ -186,14 +186,14 @@ fn a_list_that_begins_with_a_summary_is_new_and_one_that_keeps_its_beginning_for
     let (session, _) = client.send(&body(&items));
     let compacted = [item("user", "Summary: ten answers.".to_owned()), items[19].clone()];
     assert_eq!(client.recognise(&body(&compacted)), SessionMatch::New);
-    let kept = [&items[..4], &compacted[..1]].concat();
-    assert_eq!(client.recognise(&body(&kept)), forks(&session, 4));
-    let goes_on = json!({ "model": "m", "input": &items[..2], "previous_response_id": "r1" }).to_string();
-    assert_eq!(client.recognise(&goes_on), SessionMatch::New);
+    let shortened = [&items[..4], &compacted[..1]].concat();
+    assert_eq!(client.recognise(&body(&shortened)), forks(&session, 4));
+    let continued = json!({ "model": "m", "input": &items[..2], "previous_response_id": "r1" }).to_string();
+    assert_eq!(client.recognise(&continued), SessionMatch::New);
 }
 
 #[test]
-fn the_format_is_part_of_it() {
+fn a_body_in_another_format_is_a_new_session() {
     let client = Client::new(Format::Chat);
     let messages =
         [json!({ "role": "user", "content": "hi" }), json!({ "role": "assistant", "content": "hello" })];
@@ -203,22 +203,22 @@ fn the_format_is_part_of_it() {
 }
 
 #[test]
-fn what_a_rewind_left_behind_belongs_to_nobody() {
+fn abandoned_messages_do_not_identify_a_session() {
     let client = Client::new(Format::Chat);
     let messages = long_chat(12);
     let (session, _) = client.send(&chat(&messages[..20]));
-    client.engine.rewind(&session, fanfold_engine::Back::To(8)).unwrap();
-    // All of it is still in the store, but the session is at its eighth message.
+    client.engine.rewind(&session, fanfold_engine::RewindTarget::Length(8)).unwrap();
+    // All messages are in the store, but the tip of the session is the eighth.
     assert_eq!(client.recognise(&chat(&messages[..20])), SessionMatch::Continues(session.clone()));
     assert_eq!(client.recognise(&chat(&messages[..5])), forks(&session, 5));
-    // A rotation takes the place of the one that ended.
+    // A rotation replaces the session that ended.
     let rotated = client.engine.rotate(&session).unwrap();
     assert_eq!(client.recognise(&chat(&messages[..9])), SessionMatch::Continues(rotated));
 }
 
 #[test]
-fn two_at_once_are_both_right() {
-    // They wait for one another, so the time is the machine's.
+fn concurrent_equal_requests_get_equal_bytes() {
+    // The threads wait for each other's lock, so this needs the real clock.
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let engine = Engine::new(Arc::clone(&store), Arc::new(MachineClock));
     let client = Client { engine, store, format: Format::Anthropic };

@@ -1,4 +1,4 @@
-//! What leaves, and how it is made again.
+//! The bytes of requests: equal with and without a cache, and rebuilt from the store.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use fanfold_store::SqliteStore;
 use fanfold_testkit::bodies::{Kind, hostile, rich};
 use fanfold_testkit::trajectories::trajectories;
 
-use crate::setting::{beginnings, chat, engine, engine_on, id, long_chat, request, terms, terms_of};
+use crate::setup::{beginnings, chat, engine, engine_on, id, long_chat, request, terms, terms_of};
 
-/// Sends bodies one after another with and without a cache, and makes each of them again.
+/// Sends bodies to an engine with a cache and to one without, compares the results, and rebuilds each request.
 fn check(bodies: &[String], policy: &str, window: u64, name: &str) -> usize {
     let (with, without) = (engine(), engine());
     let terms = terms(policy, window);
@@ -53,7 +53,7 @@ fn n_seeds(few: u64, many: u64) -> u64 {
 }
 
 #[test]
-fn with_a_cache_or_without_the_same_leaves_and_can_be_made_again() {
+fn requests_are_equal_without_a_cache_and_when_rebuilt() {
     let mut n_folded = 0;
     for kind in Kind::ALL {
         for seed in 0..n_seeds(12, 400) {
@@ -67,7 +67,7 @@ fn with_a_cache_or_without_the_same_leaves_and_can_be_made_again() {
 }
 
 #[test]
-fn hostile_bodies_leave_as_they_came_or_can_be_made_again() {
+fn hostile_bodies_are_forwarded_unchanged_or_rebuilt() {
     for kind in Kind::ALL {
         for seed in 0..n_seeds(40, 2000) {
             let body = hostile(kind, seed);
@@ -77,10 +77,10 @@ fn hostile_bodies_leave_as_they_came_or_can_be_made_again() {
 }
 
 #[test]
-fn recorded_conversations_can_be_made_again() {
+fn recorded_conversations_are_rebuilt() {
     let Some(all) = trajectories() else { return };
-    let most = n_seeds(6, 200) as usize;
-    let step = (all.len() / most).max(1);
+    let max_count = n_seeds(6, 200) as usize;
+    let step = (all.len() / max_count).max(1);
     for trajectory in all.iter().step_by(step) {
         let messages: Vec<&str> = trajectory.messages.iter().map(|message| message.get()).collect();
         let tools = trajectory.tools.as_deref().unwrap_or("[]");
@@ -91,14 +91,14 @@ fn recorded_conversations_can_be_made_again() {
 }
 
 #[test]
-fn a_file_says_the_same_as_memory_also_when_it_is_opened_again() {
+fn a_reopened_file_gives_the_same_bytes_as_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sessions.db");
-    check_says_the_same_as_memory(&|| engine_on(Arc::new(SqliteStore::open(&file).unwrap())));
+    check_same_bytes_as_memory(&|| engine_on(Arc::new(SqliteStore::open(&file).unwrap())));
 }
 
-/// A session in a store that is opened anew for each thing it is asked.
-pub(crate) fn check_says_the_same_as_memory(open: &dyn Fn() -> Engine) {
+/// Compares a store that is reopened for each operation with a store in memory.
+pub(crate) fn check_same_bytes_as_memory(open: &dyn Fn() -> Engine) {
     let in_memory = engine();
     let terms = terms("fanfold", 500);
     let messages = long_chat(40);
@@ -109,18 +109,18 @@ pub(crate) fn check_says_the_same_as_memory(open: &dyn Fn() -> Engine) {
         assert_eq!(answer.body, request(&in_memory, "s", &body, &terms).body, "after {n} messages");
         sent.push(answer.body);
     }
-    check_rebuilt(&open(), &sent, "kept elsewhere");
+    check_rebuilt(&open(), &sent, "reopened");
     let (n_handles, broken) = open().check_handles(&id("s")).unwrap();
     assert!(n_handles > 10 && broken.is_empty(), "{n_handles} {broken:?}");
-    assert_eq!(open().live(&id("s")).unwrap(), in_memory.live(&id("s")).unwrap());
+    assert_eq!(open().live_messages(&id("s")).unwrap(), in_memory.live_messages(&id("s")).unwrap());
     let other = engine();
     let line = open().export_line(&id("s")).unwrap();
     other.import_line(&line).unwrap();
-    check_rebuilt(&other, &sent, "brought here from there");
+    check_rebuilt(&other, &sent, "imported");
 }
 
 #[test]
-fn every_handle_of_a_view_opens_from_the_store() {
+fn every_handle_of_a_view_is_recalled_from_the_store() {
     let engine = engine();
     let messages = long_chat(60);
     let body = chat(&messages);
@@ -130,9 +130,9 @@ fn every_handle_of_a_view_opens_from_the_store() {
         engine.with_cached(&id("s"), |followed| followed.session.view().unwrap().handles.clone()).unwrap();
     assert!(!handles.is_empty());
     engine.clear_cache();
-    let mut all = String::new();
+    let mut originals = String::new();
     for handle in handles {
-        all.push_str(&engine.recall(&id("s"), handle, &Extent::Whole).unwrap());
+        originals.push_str(&engine.recall(&id("s"), handle, &Extent::Whole).unwrap());
     }
-    assert!(all.contains("stage 3 line 7 takes batch_3_7 of it"), "{all}");
+    assert!(originals.contains("stage 3 line 7 takes batch_3_7 of it"), "{originals}");
 }

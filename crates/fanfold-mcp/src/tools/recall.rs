@@ -119,13 +119,13 @@ fn open(
         .map_err(|error| recall_error(error, false))?;
     let Some(found) = sought.found else {
         let n = thousands(sought.n_sessions as u64);
-        let what = match sought.is_all {
+        let what = match sought.is_complete {
             true => format!("none of the {n} sessions has the handle {handle}"),
             false => format!("the call timed out after {n} sessions, none of which has the handle {handle}"),
         };
         return Err(ToolError::new(what, "check its digits, or find its text with search"));
     };
-    let remark = found.otherwise_in.map(|other| {
+    let remark = found.conflicting_session.map(|other| {
         format!(
             "from session {}; in {other} the same handle is something else, name the session_id",
             found.session

@@ -16,7 +16,7 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Resul
     let mut request = request(context, arguments)?;
     let caller = match context.session(None)? {
         Some(row) => {
-            let depths = context.engine.live(&row.id)?;
+            let depths = context.engine.live_messages(&row.id)?;
             Some(LiveMessages { session: row.id, depths })
         }
         None => None,

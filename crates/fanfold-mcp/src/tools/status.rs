@@ -1,6 +1,6 @@
 //! Reports the state of sessions: tokens and window, folds, pins, goals.
 
-use fanfold_engine::Standing;
+use fanfold_engine::SessionOverview;
 use fanfold_store::SessionFilter;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ const MAX_CHARS: usize = 200;
 pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<Vec<String>, ToolError> {
     let named = arguments.text("session_id")?;
     if let Some(row) = context.session(named.as_deref())? {
-        return Ok(vec![describe(&context.engine.standing(&row.id)?).to_string()]);
+        return Ok(vec![describe(&context.engine.session_overview(&row.id)?).to_string()]);
     }
     let filter = SessionFilter { limit: Some(N_NEWEST), ..SessionFilter::default() };
     let rows = context.engine.store().sessions(&filter)?;
@@ -26,7 +26,7 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Resul
         if (context.is_over)() {
             break;
         }
-        sessions.push(describe(&context.engine.standing(&row.id)?));
+        sessions.push(describe(&context.engine.session_overview(&row.id)?));
     }
     let message = match sessions.len() {
         0 => "no session is kept yet",
@@ -35,7 +35,7 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Resul
     Ok(vec![json!({ "sessions": sessions, "message": message }).to_string()])
 }
 
-fn describe(standing: &Standing) -> Value {
+fn describe(standing: &SessionOverview) -> Value {
     let row = &standing.row;
     let mut fields = Map::new();
     let mut add = |name: &str, value: Value| {
@@ -65,7 +65,7 @@ fn describe(standing: &Standing) -> Value {
     );
     add("handles", json!(standing.n_handles));
     add("pins", json!(standing.pins));
-    add("sent_as_it_came", json!(standing.as_it_came.as_deref().map(shorten)));
+    add("sent_as_it_came", json!(standing.passthrough_reason.as_deref().map(shorten)));
     add("updated", json!(row.updated_at.to_string()));
     add("ended", json!(row.ended.as_ref().map(|(_, why)| why.name().to_owned())));
     Value::Object(fields)

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Ended, Engine, Progress, Wanted};
+use fanfold_engine::{Engine, JobOutcome, SummaryProgress, SummaryTask};
 use fanfold_store::SessionId;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -39,9 +39,9 @@ impl SummaryJobs {
         let (owner, meter, engine) = (Arc::clone(&self.engine), Arc::clone(&self.meter), Arc::clone(engine));
         let (session, focus) = (session.clone(), focus.to_owned());
         runtime.spawn_blocking(move || {
-            let job = Wanted { session: &session, focus: &focus, is_by_hand: false };
-            let mut count_flaws = |progress: &Progress| {
-                if let Progress::Flawed(flaws) = progress {
+            let job = SummaryTask { session: &session, focus: &focus, is_by_hand: false };
+            let mut count_flaws = |progress: &SummaryProgress| {
+                if let SummaryProgress::Rejected(flaws) = progress {
                     flaws.iter().for_each(|flaw| meter.summary_flawed(flaw.name()));
                 }
             };
@@ -58,38 +58,47 @@ impl SummaryJobs {
 }
 
 /// Counts the summary, and the models that failed to write it.
-fn count(meter: &Meter, session: &SessionId, ended: &Ended) {
+fn count(meter: &Meter, session: &SessionId, ended: &JobOutcome) {
     let (failed, last) = match ended {
-        Ended::Written(written) => {
-            let writer = if written.at == 0 { Writer::Summary } else { Writer::Main };
+        JobOutcome::Written(written) => {
+            let writer = if written.model_index == 0 { Writer::Summary } else { Writer::Main };
             meter.summary_written(session, writer, written.tokens);
-            (&written.missed, writer)
+            (&written.failures, writer)
         }
-        Ended::Digest(failed) | Ended::Aborted(failed) => (failed, Writer::Digest),
-        Ended::Nothing | Ended::NotSet | Ended::Resting { .. } | Ended::Busy(_) | Ended::Overtaken => return,
+        JobOutcome::Digest(failed) | JobOutcome::Aborted(failed) => (failed, Writer::Digest),
+        JobOutcome::NothingToDo
+        | JobOutcome::NoModel
+        | JobOutcome::BackingOff { .. }
+        | JobOutcome::Busy(_)
+        | JobOutcome::Overtaken => return,
     };
     // At most two models fail. After the first, the second one is called if there is one.
-    let both_failed = matches!(ended, Ended::Digest(failed) | Ended::Aborted(failed) if failed.len() > 1);
+    let both_failed =
+        matches!(ended, JobOutcome::Digest(failed) | JobOutcome::Aborted(failed) if failed.len() > 1);
     for (i, failure) in failed.iter().enumerate() {
         meter.summary_fell_back(failure.name(), if i == 0 && both_failed { Writer::Main } else { last });
     }
 }
 
 /// Logs the result. Errors of models and providers are redacted; the summary itself is not logged.
-fn log(session: &SessionId, ended: &Ended) {
+fn log(session: &SessionId, ended: &JobOutcome) {
     match ended {
-        Ended::Written(written) => {
+        JobOutcome::Written(written) => {
             let (model, tokens) = (&written.model, written.tokens.0);
-            if let Some(failure) = written.missed.first() {
+            if let Some(failure) = written.failures.first() {
                 tracing::warn!(%session, why = %failure, hint = failure.hint(), "another model wrote the summary");
             }
             tracing::info!(%session, model, tokens, "a summary was written");
         }
-        Ended::Digest(_) | Ended::Aborted(_) => {
+        JobOutcome::Digest(_) | JobOutcome::Aborted(_) => {
             let hint = ended.hint().unwrap_or_default();
             tracing::warn!(%session, why = %ended, hint, "no summary was written");
         }
-        Ended::Nothing | Ended::NotSet | Ended::Resting { .. } | Ended::Busy(_) | Ended::Overtaken => {
+        JobOutcome::NothingToDo
+        | JobOutcome::NoModel
+        | JobOutcome::BackingOff { .. }
+        | JobOutcome::Busy(_)
+        | JobOutcome::Overtaken => {
             tracing::debug!(%session, why = %ended, "no summary was written");
         }
     }

@@ -152,7 +152,7 @@ impl UnknownWindow {
         let began_with = match known {
             Some(window) => Some(window),
             None if is_new => None,
-            None => engine.told_window(session, terms)?,
+            None => engine.recorded_window(session, terms)?,
         };
         let window = began_with.or(self.probed).unwrap_or(terms.budget.window());
         let mut sessions = self.probes.sessions();

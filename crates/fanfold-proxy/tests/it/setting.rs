@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
-use fanfold_engine::{Engine, MachineClock, Mode, Terms, Ways};
+use fanfold_engine::{Engine, MachineClock, Mode, SummaryModels, Terms};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
     Config, Host, Limits, Recall, Remember, Running, ServeError, Upstream as Target, Upstreams, serve,
@@ -33,7 +33,7 @@ pub(crate) struct TestHost {
     pub(crate) is_slow: AtomicBool,
     pub(crate) is_panicking: AtomicBool,
     /// The models that write summaries; none at first.
-    pub(crate) ways: Mutex<Ways>,
+    pub(crate) ways: Mutex<SummaryModels>,
 }
 
 impl Host for TestHost {
@@ -71,10 +71,10 @@ impl Host for TestHost {
     }
 
     fn wants_summaries(&self) -> bool {
-        !self.ways.lock().unwrap().ways.is_empty()
+        !self.ways.lock().unwrap().models.is_empty()
     }
 
-    fn ways(&self) -> Ways {
+    fn ways(&self) -> SummaryModels {
         self.ways.lock().unwrap().clone()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
-use fanfold_engine::{Way, Ways};
+use fanfold_engine::{SummaryModel, SummaryModels};
 use fanfold_provider::{Client, Endpoint, Style};
 use fanfold_testkit::summaries::{REFUSAL, careful_server};
 use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
@@ -15,15 +15,15 @@ use crate::setting::{Stage, Wish, chat, left, long_chat};
 const MARK: &str = "Summary of earlier steps, written by a model";
 const WINDOW: u64 = 3_000;
 
-fn way(model: &Upstream, name: &str) -> Way {
-    let place = format!("{}/v1", model.url());
-    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, place.clone(), name) };
+fn way(model: &Upstream, name: &str) -> SummaryModel {
+    let server = format!("{}/v1", model.url());
+    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, server.clone(), name) };
     let writer = Arc::new(Client::new(endpoint).unwrap());
-    Way { model: name.to_owned(), place, window: Tokens(4_000), writer }
+    SummaryModel { model: name.to_owned(), server, window: Tokens(4_000), writer }
 }
 
-fn ways(model: &Upstream) -> Ways {
-    Ways { ways: vec![way(model, "little")], aborts: false }
+fn ways(model: &Upstream) -> SummaryModels {
+    SummaryModels { models: vec![way(model, "little")], abort_on_failure: false }
 }
 
 /// Sends a growing conversation. Returns the duration of the slowest request, and the number of folded ones.
@@ -70,7 +70,7 @@ async fn counts_fallback_writers_and_flaws() {
     let refuses = Script::of(|_| Said { text: REFUSAL.to_owned(), ..Said::default() });
     let little = Upstream::start(Script { is_strict: false, ..refuses }).unwrap();
     let both = vec![way(&little, "little"), way(&main, "large")];
-    *stage.host.ways.lock().unwrap() = Ways { ways: both, aborts: false };
+    *stage.host.ways.lock().unwrap() = SummaryModels { models: both, abort_on_failure: false };
     assert!(grow(&stage, 0, 60).await.1 > 0);
     until(|| stage.meter.status().totals.summaries.failures.contains_key("flawed")).await;
     let summaries = stage.meter.status().totals.summaries;

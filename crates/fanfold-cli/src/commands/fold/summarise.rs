@@ -2,10 +2,7 @@
 
 use fanfold_core::summary::Flaw;
 use fanfold_core::{Event, Feedback, FoldReport, SummaryStatus, Tokens};
-use fanfold_engine::{
-    Clock as _, Ended, Engine, FoldedConversation, MachineClock, Pending, Progress, Wanted, Ways,
-    summarise_alone,
-};
+use fanfold_engine::{Clock as _, Engine, FoldedConversation, JobOutcome, MachineClock, PendingSummary, SummaryModels, SummaryProgress, SummaryTask, summarise_unstored};
 use fanfold_store::SessionId;
 
 use crate::failure::{Failure, Result};
@@ -15,7 +12,7 @@ use crate::terminal::{Reporter, paint, style};
 
 /// The outcome of a requested summary.
 pub(crate) struct SummaryOutcome {
-    pub(crate) ended: Ended,
+    pub(crate) ended: JobOutcome,
     /// The flaws of all answers, including rejected ones.
     pub(crate) flaws: Vec<Flaw>,
     /// True if the summary is in the view.
@@ -33,14 +30,14 @@ pub(super) fn unstored(
     let focus = options.focus.as_deref().unwrap_or_default();
     let mut flaws = Vec::new();
     let (summary, ended) =
-        summarise_alone(&*followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
+        summarise_unstored(&*followed.session, focus, &ways, MachineClock.now(), &mut |progress| {
             report_progress(progress, &mut flaws, reporter);
         });
     check_ended(&ended)?;
     if let Some(summary) = summary {
         followed.session.apply(Event::SummaryWritten(summary));
     }
-    if !matches!(ended, Ended::Nothing) {
+    if !matches!(ended, JobOutcome::NothingToDo) {
         followed.session.apply(Event::FoldRequested { range: None });
     }
     let is_placed = report(&sizes, followed, &ended, reporter);
@@ -49,11 +46,11 @@ pub(super) fn unstored(
 
 /// A summary for a stored session, written before anything is stored or folded.
 pub(super) struct StoredSummary {
-    ways: Ways,
+    ways: SummaryModels,
     focus: String,
-    ended: Ended,
+    ended: JobOutcome,
     flaws: Vec<Flaw>,
-    pending: Option<Pending>,
+    pending: Option<PendingSummary>,
 }
 
 impl StoredSummary {
@@ -67,35 +64,40 @@ impl StoredSummary {
     ) -> Result<StoredSummary> {
         let ways = summary_models::ways(options)?;
         let focus = options.focus.clone().unwrap_or_default();
-        let wanted = Wanted { session, focus: &focus, is_by_hand: true };
+        let wanted = SummaryTask { session, focus: &focus, is_by_hand: true };
         let mut flaws = Vec::new();
-        let (ended, pending) = engine.summarise_first(&wanted, followed, &ways, &mut |progress| {
-            report_progress(progress, &mut flaws, reporter);
-        })?;
+        let (ended, pending) =
+            engine.summarise_before_storing(&wanted, followed, &ways, &mut |progress| {
+                report_progress(progress, &mut flaws, reporter);
+            })?;
         check_ended(&ended)?;
         Ok(StoredSummary { ways, focus, ended, flaws, pending })
     }
 
     /// Stores the summary in the session, which must be stored by now. The next view contains it.
-    pub(super) fn store(&self, engine: &Engine, session: &SessionId) -> Result<(Ended, Sizes)> {
+    pub(super) fn store(&self, engine: &Engine, session: &SessionId) -> Result<(JobOutcome, Sizes)> {
         let sizes = engine.with_cached(session, Sizes::measure).unwrap_or_default();
         let Some(pending) = &self.pending else { return Ok((self.ended.clone(), sizes)) };
-        let wanted = Wanted { session, focus: &self.focus, is_by_hand: true };
-        let ended = engine.keep_summary(&wanted, &self.ways, pending)?;
+        let wanted = SummaryTask { session, focus: &self.focus, is_by_hand: true };
+        let ended = engine.store_summary(&wanted, &self.ways, pending)?;
         check_ended(&ended)?;
         Ok((ended, sizes))
     }
 
-    pub(super) fn into_outcome(self, ended: Ended, is_placed: bool) -> SummaryOutcome {
+    pub(super) fn into_outcome(self, ended: JobOutcome, is_placed: bool) -> SummaryOutcome {
         SummaryOutcome { ended, flaws: self.flaws, is_placed }
     }
 }
 
 /// Fails if the summary ended in a way that prevents the fold.
-fn check_ended(ended: &Ended) -> Result<()> {
+fn check_ended(ended: &JobOutcome) -> Result<()> {
     match ended {
-        Ended::Written(_) | Ended::Nothing | Ended::Digest(_) => Ok(()),
-        Ended::NotSet | Ended::Aborted(_) | Ended::Busy(_) | Ended::Overtaken | Ended::Resting { .. } => {
+        JobOutcome::Written(_) | JobOutcome::NothingToDo | JobOutcome::Digest(_) => Ok(()),
+        JobOutcome::NoModel
+        | JobOutcome::Aborted(_)
+        | JobOutcome::Busy(_)
+        | JobOutcome::Overtaken
+        | JobOutcome::BackingOff { .. } => {
             let hint = ended.hint().unwrap_or_else(|| "try again later".to_owned());
             Err(Failure::new(ended.to_string(), hint))
         }
@@ -103,15 +105,17 @@ fn check_ended(ended: &Ended) -> Result<()> {
 }
 
 /// Reports progress, and collects the flaws of answers.
-fn report_progress(progress: &Progress, flaws: &mut Vec<Flaw>, reporter: Reporter) {
+fn report_progress(progress: &SummaryProgress, flaws: &mut Vec<Flaw>, reporter: Reporter) {
     let line = match progress {
-        Progress::Asking { model, number: 1 } => format!("requesting a summary from {model}"),
-        Progress::Asking { model, number } => format!("requesting a summary from {model}, request {number}"),
-        Progress::Flawed(found) => {
+        SummaryProgress::Asking { model, number: 1 } => format!("requesting a summary from {model}"),
+        SummaryProgress::Asking { model, number } => {
+            format!("requesting a summary from {model}, request {number}")
+        }
+        SummaryProgress::Rejected(found) => {
             flaws.extend(found.iter().cloned());
             return;
         }
-        Progress::Missed(missed) => format!("{missed}"),
+        SummaryProgress::Failed(missed) => format!("{missed}"),
     };
     reporter.line(&format!("{} {line}", paint(style::DIM, "summary:")));
 }
@@ -135,7 +139,7 @@ impl Sizes {
 pub(super) fn report(
     before: &Sizes,
     followed: &mut FoldedConversation,
-    ended: &Ended,
+    ended: &JobOutcome,
     reporter: Reporter,
 ) -> bool {
     let after = Sizes::measure(followed);
@@ -144,12 +148,12 @@ pub(super) fn report(
     let in_view = ledger.summary_in_view().map(|placed| placed.number + 1);
     let room = followed.session.budget().room();
     let summary = match ended {
-        Ended::Written(written) if in_view == Some(n_summaries) => SummaryStatus::Placed(written.tokens),
+        JobOutcome::Written(written) if in_view == Some(n_summaries) => SummaryStatus::Placed(written.tokens),
         // A summary must leave some room free, because one in a full view would be folded at once.
-        Ended::Written(written) => {
+        JobOutcome::Written(written) => {
             SummaryStatus::NoRoom { tokens: written.tokens, free: room.permille(950) - after.view }
         }
-        Ended::Digest(_) => SummaryStatus::FellBack(ended.why()),
+        JobOutcome::Digest(_) => SummaryStatus::FellBack(ended.describe_failures()),
         _ => SummaryStatus::NotRequested,
     };
     let asked = FoldReport {
@@ -157,7 +161,7 @@ pub(super) fn report(
         after: after.view,
         room,
         n_folds: after.n_folds.saturating_sub(before.n_folds),
-        why_nothing: matches!(ended, Ended::Nothing).then(|| ended.to_string()),
+        why_nothing: matches!(ended, JobOutcome::NothingToDo).then(|| ended.to_string()),
         summary,
         has_previous_summary: in_view.is_some(),
     };
@@ -166,10 +170,10 @@ pub(super) fn report(
         SummaryStatus::FellBack(_) | SummaryStatus::NoRoom { .. } => reporter.warn(&feedback),
         _ => reporter.line(&feedback),
     }
-    if let Ended::Written(written) = ended
-        && !written.missed.is_empty()
+    if let JobOutcome::Written(written) = ended
+        && !written.failures.is_empty()
     {
-        let (model, why) = (&written.model, ended.why());
+        let (model, why) = (&written.model, ended.describe_failures());
         reporter.warn(&format!("{model} wrote the summary, because another model failed: {why}"));
     }
     if let Some(hint) = ended.hint() {

@@ -70,9 +70,9 @@ fn session_to_fold(engine: &Engine, name: &str, reporter: Reporter) -> Result<Se
         return Ok(engine.new_id());
     }
     // An unknown name becomes the id of a new session, so that scripts can choose ids.
-    let Some(row) = engine.to_go_on_with(name)? else { return Ok(SessionId(name.to_owned())) };
+    let Some(row) = engine.find_to_continue(name)? else { return Ok(SessionId(name.to_owned())) };
     let newest = match &row.ended {
-        Some((_, EndReason::Compression)) => engine.newest(&row.id)?,
+        Some((_, EndReason::Compression)) => engine.latest_rotation(&row.id)?,
         _ => row.clone(),
     };
     report_ended(&row, &newest, reporter);

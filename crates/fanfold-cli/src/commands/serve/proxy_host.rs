@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fanfold_core::Tokens;
-use fanfold_engine::{Engine, MachineClock, Terms, Ways};
+use fanfold_engine::{Engine, MachineClock, SummaryModels, Terms};
 use fanfold_proxy::Host;
 use fanfold_store::{OpenMode, StoreError, open, store_file};
 use fanfold_tokens::Models;
@@ -30,7 +30,7 @@ pub(super) struct ProxyHost {
     /// Guards the terms by model and format. Values are inserted and cloned whole.
     terms: Mutex<BTreeMap<(Option<String>, Format), Terms>>,
     /// The models that write summaries, created on first use.
-    ways: OnceLock<Ways>,
+    ways: OnceLock<SummaryModels>,
 }
 
 impl ProxyHost {
@@ -97,11 +97,11 @@ impl Host for ProxyHost {
         summary_models::are_enabled(&self.options)
     }
 
-    fn ways(&self) -> Ways {
+    fn ways(&self) -> SummaryModels {
         let create = || {
             summary_models::ways(&self.options).unwrap_or_else(|error| {
                 tracing::warn!(%error, "summaries are disabled");
-                Ways::default()
+                SummaryModels::default()
             })
         };
         self.ways.get_or_init(create).clone()

@@ -47,7 +47,7 @@ pub(super) fn run(args: &ExportArgs, options: &Options, reporter: Reporter) -> R
     let mut rows = Vec::new();
     let mut failures = Vec::new();
     if args.all {
-        let readable = engine.readable(&SessionFilter::default());
+        let readable = engine.readable_sessions(&SessionFilter::default());
         rows = readable.rows;
         failures.extend(readable.broken.iter().map(store_message));
         // Sessions follow those they came from, so that an import finds their parents.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fanfold_engine::{Brought, Engine, Import, Imported, decode};
+use fanfold_engine::{Engine, Import, ImportOutcome, ImportedIds, decode};
 use fanfold_replay::{ConversationOrigin, FileKind, SourceConversation, detect_kind, read_whole};
 use fanfold_store::{Millis, Relation, SessionId};
 
@@ -103,7 +103,7 @@ impl<'a> Importer<'a> {
     }
 
     fn add_hermes_database(&mut self, path: &Path) -> Result<()> {
-        let mut brought = Brought::default();
+        let mut brought = ImportedIds::default();
         for import in hermes::read(path)? {
             let foreign_id = import.id.clone();
             let source = self.source.map_or(import.source.clone(), str::to_owned);
@@ -112,16 +112,16 @@ impl<'a> Importer<'a> {
             let parent = parent.and_then(|(parent, how)| Some((brought.get(&parent)?.clone(), how)));
             let id = self.add(Import { source, parent, ..import })?;
             if let Some(foreign_id) = foreign_id {
-                brought.note(foreign_id, id);
+                brought.insert(foreign_id, id);
             }
         }
         Ok(())
     }
 
     fn add_exported_lines(&mut self, input: &Input) {
-        let mut brought = Brought::default();
+        let mut brought = ImportedIds::default();
         for (place, line) in lines(input) {
-            match self.engine.import_line_of(line, &mut brought) {
+            match self.engine.import_line_with(line, &mut brought) {
                 Ok(imported) => self.count(&imported),
                 Err(error) => self.failures.push(format!("{place}: {error}")),
             }
@@ -147,7 +147,7 @@ impl<'a> Importer<'a> {
             let lines = count(contents.n_bad_lines, "line");
             reporter.warn(&format!("{}: skipped {lines} that could not be read", input.name));
         }
-        let (mut previous, mut brought) = (None, Brought::default());
+        let (mut previous, mut brought) = (None, ImportedIds::default());
         for conversation in contents.conversations {
             let mut import = program_session(conversation, kind, (&input.name, self.source), previous.take());
             if let Some((parent, Relation::Subagent)) = &mut import.parent {
@@ -162,7 +162,7 @@ impl<'a> Importer<'a> {
             let foreign_id = import.id.clone();
             let id = self.add(import)?;
             if let Some(foreign_id) = foreign_id {
-                brought.note(foreign_id, id.clone());
+                brought.insert(foreign_id, id.clone());
             }
             previous = Some(id);
         }
@@ -177,11 +177,11 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn count(&mut self, imported: &Imported) {
+    fn count(&mut self, imported: &ImportOutcome) {
         match imported {
-            Imported::New(_) => self.n_new += 1,
-            Imported::Known(_) => self.n_known += 1,
-            Imported::Grown(_) => self.n_grown += 1,
+            ImportOutcome::New(_) => self.n_new += 1,
+            ImportOutcome::Unchanged(_) => self.n_known += 1,
+            ImportOutcome::Extended(_) => self.n_grown += 1,
         }
     }
 

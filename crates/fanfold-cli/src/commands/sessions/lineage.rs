@@ -74,7 +74,7 @@ pub(super) fn rotate(args: &SessionArgs, options: &Options) -> Result<()> {
 pub(super) fn resume(args: &SessionArgs, options: &Options) -> Result<()> {
     let engine = store::open_read_only(options)?;
     let id = engine.find(&args.session)?.id;
-    let newest = engine.newest(&id)?.id;
+    let newest = engine.latest_rotation(&id)?.id;
     print_id(&newest, args.json.then(|| json!({ "session": newest.0, "from": id.0 })))
 }
 

@@ -43,7 +43,7 @@ pub(super) fn list(args: &ListArgs, options: &Options) -> Result<()> {
     let engine = store::open_read_only(options)?;
     let filter =
         SessionFilter { source: args.source.clone(), limit: Some(args.limit), ..SessionFilter::default() };
-    let ReadableSessions { rows, broken } = engine.readable(&filter);
+    let ReadableSessions { rows, broken } = engine.readable_sessions(&filter);
     match broken.first() {
         Some(error) if rows.is_empty() => return Err(Failure::from(error)),
         _ => print(&engine, &rows, args)?,
@@ -156,7 +156,7 @@ pub(super) fn show(args: &SessionArgs, options: &Options) -> Result<()> {
     let n_handles = engine.handles(&row.id)?.len();
     let _ = writeln!(page, "{:<11}{}", "folds", count(n_handles, "handle"));
     let children = SessionFilter { parent: Some(row.id.clone()), ..SessionFilter::default() };
-    for child in engine.readable(&children).rows {
+    for child in engine.readable_sessions(&children).rows {
         let Some((_, relation)) = child.parent else { continue };
         let label = match relation {
             Relation::Rotation | Relation::Fork => "continued",

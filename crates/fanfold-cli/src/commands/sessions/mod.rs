@@ -209,7 +209,7 @@ fn pin(args: &PinArgs, options: &Options) -> Result<()> {
     if !args.json {
         return Ok(());
     }
-    terminal::print_json(&json!({ "session": id.0, "pins": engine.standing(&id)?.pins }))
+    terminal::print_json(&json!({ "session": id.0, "pins": engine.session_overview(&id)?.pins }))
 }
 
 fn delete(args: &DeleteArgs, options: &Options, reporter: Reporter) -> Result<()> {
@@ -241,7 +241,7 @@ fn prune(args: &PruneArgs, options: &Options, reporter: Reporter) -> Result<()> 
     let before = Millis(now.as_millis() as i64 - i64::from(args.days) * DAY_MS);
     let retention = Retention { before, source: args.source.clone(), only_ended: args.ended };
     if args.dry_run {
-        let rows = engine.outdated(&retention)?;
+        let rows = engine.outdated_sessions(&retention)?;
         let ids: Vec<String> = rows.into_iter().map(|row| row.id.0).collect();
         return match args.json {
             true => terminal::print_json(&json!({ "outdated": ids })),

@@ -1,7 +1,7 @@
 //! Moves a session back and forth: rewind, redo, checkpoints.
 
 use clap::Args;
-use fanfold_engine::{Back, Engine, OpError, Step};
+use fanfold_engine::{Engine, MoveOutcome, OpError, RewindTarget};
 use fanfold_store::SessionId;
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ pub(super) fn restore(args: &TextArgs, options: &Options, reporter: Reporter) ->
 
 /// Rewinds a session.
 pub(super) fn rewind(args: &RewindArgs, options: &Options, reporter: Reporter) -> Result<()> {
-    let back = args.to.map_or(Back::Turns(args.turns), Back::To);
+    let back = args.to.map_or(RewindTarget::TurnsBack(args.turns), RewindTarget::Length);
     let target = MoveTarget { name: &args.session, is_json: args.json };
     move_session(&target, options, reporter, |engine, id| engine.rewind(id, back))
 }
@@ -91,10 +91,10 @@ fn move_session(
     target: &MoveTarget<'_>,
     options: &Options,
     reporter: Reporter,
-    go: impl FnOnce(&Engine, &SessionId) -> Result<Step, OpError>,
+    go: impl FnOnce(&Engine, &SessionId) -> Result<MoveOutcome, OpError>,
 ) -> Result<()> {
     let (engine, id) = find(options, target.name)?;
-    let Step { n_before, n_after, n_undone } = go(&engine, &id)?;
+    let MoveOutcome { n_before, n_after, n_undone } = go(&engine, &id)?;
     let undone = match n_undone {
         0 => String::new(),
         n => format!("; {} undone, so their originals are sent again", count(n, "fold")),

@@ -25,7 +25,7 @@ pub(super) fn list(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiE
 
 pub(super) fn one(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
     let row = engine.find(&arguments.path("session"))?;
-    let standing = engine.standing(&row.id)?;
+    let standing = engine.session_overview(&row.id)?;
     let mut all = session(&standing.row);
     let (before, after) = standing.last_fold.unzip();
     let more = json!({
@@ -34,7 +34,7 @@ pub(super) fn one(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiEr
         "reserve": standing.window.map(|(_, reserve)| reserve),
         "requests": standing.n_requests,
         "last_request": standing.last_request.map(|at| at.0),
-        "as_it_came": standing.as_it_came,
+        "as_it_came": standing.passthrough_reason,
         "folds": standing.n_folds,
         "tokens_before_fold": before,
         "tokens_after_fold": after,

@@ -1,4 +1,4 @@
-//! How the model may open folds, and requests that are only looked at or come too late.
+//! The recall tool offered to the model; requests that are only observed or miss their deadline.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use fanfold_engine::{
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
-use crate::dress::{agent_body, agent_messages, marked};
-use crate::setting::{engine, id, terms, terms_of};
+use crate::cache_marks::{agent_body, agent_messages, marked};
+use crate::setup::{engine, id, terms, terms_of};
 
 const TOOL: &str = r#"{"name":"recall","description":"Opens a fold.","input_schema":{"type":"object"}}"#;
 
@@ -31,13 +31,13 @@ fn tools(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_tool_is_offered_for_life_or_never() {
+fn a_session_has_the_recall_tool_always_or_never() {
     let (with, without) = (engine(), engine());
     let messages = agent_messages(40);
     let mut sent = Vec::new();
     for (i, n) in (1..messages.len()).step_by(6).enumerate() {
         let body = agent_body(&marked(&messages[..n]));
-        // Only the first request decides, whatever the later ones say.
+        // Only the offer of the first request counts.
         let offered = Some(offer()).filter(|_| i == 0 || i == 4);
         let answer = send(&with, "s", &body, offered.as_ref());
         without.clear_cache();
@@ -45,7 +45,7 @@ fn a_tool_is_offered_for_life_or_never() {
         assert_eq!(tools(&answer.body), ["recall", "Read"], "after {n}");
         assert!(answer.has_tool);
         if matches!(answer.fold, FoldOutcome::Whole) {
-            assert_eq!(answer.body.replace(&format!("{TOOL},"), ""), body, "nothing else is touched");
+            assert_eq!(answer.body.replace(&format!("{TOOL},"), ""), body, "no other byte changes");
         } else {
             assert!(answer.body.contains("The tool `recall` gives the original"), "{}", answer.body);
             assert!(!answer.body.contains("Recall a [handle]"));
@@ -59,32 +59,32 @@ fn a_tool_is_offered_for_life_or_never() {
     for (i, body) in sent.iter().enumerate() {
         assert_eq!(with.rebuild(&id("s"), i + 1, &again).unwrap().body, *body, "request {}", i + 1);
     }
-    // A fork goes on with what its provider knows; a session that began without it stays so.
+    // A fork keeps the tool of its parent, and a session that started without the tool never gets it.
     let fork = with.fork(&id("s"), None, None).unwrap();
     assert!(send(&with, &fork.0, &agent_body(&messages), None).has_tool);
     assert!(!send(&with, "t", &agent_body(&messages[..3]), None).has_tool);
     let later = send(&with, "t", &agent_body(&messages), Some(&offer()));
     assert!(!later.has_tool && later.body.contains("Recall a [handle]"), "{}", later.body);
-    // Nor does it get one from a process that remembers nothing.
+    // This also holds after a restart.
     with.clear_cache();
     let again = send(&with, "t", &agent_body(&messages), Some(&offer()));
     assert_eq!((again.has_tool, again.body), (false, later.body));
 }
 
 #[test]
-fn a_tool_that_is_taken_back_never_comes_again() {
+fn a_withdrawn_tool_is_never_offered_again() {
     const WORDS: &str = "Get again what a [handle] stands for.";
     let (followed, replayed) = (engine(), engine());
     let messages = agent_messages(40);
     let mut sent = Vec::new();
     for (i, n) in (1..messages.len()).step_by(6).enumerate() {
         let body = agent_body(&marked(&messages[..n]));
-        let is_taken_back = i >= 4;
+        let is_withdrawn = i >= 4;
         let answer = send(&followed, "s", &body, Some(&offer()));
         replayed.clear_cache();
         assert_eq!(answer.body, send(&replayed, "s", &body, Some(&offer())).body, "after {n}");
-        assert_eq!(answer.has_tool, !is_taken_back, "after {n}");
-        if is_taken_back && matches!(answer.fold, FoldOutcome::Folded(_)) {
+        assert_eq!(answer.has_tool, !is_withdrawn, "after {n}");
+        if is_withdrawn && matches!(answer.fold, FoldOutcome::Folded(_)) {
             let has_words = |words: &str| answer.body.contains(words);
             assert!(has_words(WORDS) && !has_words("The tool `recall`"), "{}", answer.body);
         }
@@ -107,7 +107,7 @@ fn a_tool_that_is_taken_back_never_comes_again() {
 }
 
 #[test]
-fn a_tool_goes_where_there_is_a_place_for_it() {
+fn the_tool_is_inserted_where_the_body_allows_it() {
     let check = |body: &str, expected: &str| {
         let answer = send(&engine(), "s", body, Some(&offer()));
         assert_eq!(answer.body, expected.replace("TOOL", TOOL));
@@ -121,14 +121,14 @@ fn a_tool_goes_where_there_is_a_place_for_it() {
 }
 
 #[test]
-fn an_added_tool_is_counted() {
+fn the_offered_tool_is_counted() {
     let body = agent_body(&agent_messages(2));
     let size = |offer: Option<&RecallOffer>| send(&engine(), "s", &body, offer).sizes.unwrap().view;
     assert_eq!(size(Some(&offer())), size(None) + Tokens(TOOL.split_whitespace().count() as u64));
 }
 
 #[test]
-fn what_is_only_observed_leaves_as_it_came_and_tells_what_was_to_be_saved() {
+fn an_observed_request_is_unchanged_and_reports_the_savings() {
     let (observing, folding) = (engine(), engine());
     let terms = terms("fanfold", 400);
     let messages = agent_messages(40);
@@ -154,7 +154,7 @@ fn what_is_only_observed_leaves_as_it_came_and_tells_what_was_to_be_saved() {
         assert!(rebuilt.is_same && rebuilt.body == body);
     }
     assert!(n_saved > 1_000, "{n_saved}");
-    // Who stops observing goes on with the view that was computed all along.
+    // The first request after observation is sent as the view that would have been sent without it.
     let body = agent_body(&messages);
     let answers = [observing, folding]
         .map(|engine| engine.request(&RequestInput::new(&id("s"), &body, &terms, "test")));
@@ -163,7 +163,7 @@ fn what_is_only_observed_leaves_as_it_came_and_tells_what_was_to_be_saved() {
 }
 
 #[test]
-fn what_comes_too_late_is_kept_and_leaves_as_it_came() {
+fn a_late_request_is_stored_and_forwarded_unchanged() {
     let engine = engine();
     let (session, terms) = (id("s"), terms("fanfold", 400));
     let messages = agent_messages(20);
@@ -181,6 +181,6 @@ fn what_comes_too_late_is_kept_and_leaves_as_it_came() {
     assert!(late.body == body && late.is_stored && late.sizes.is_none());
     assert_eq!(late.n_new, messages.len() - 9);
     let n_requests = engine.requests(&session).unwrap().len();
-    assert_eq!(n_requests, 1, "what nobody waited for did not leave");
+    assert_eq!(n_requests, 1, "the late request is not recorded as sent");
     assert_eq!(json!(engine.body(&session).unwrap()), json!(body));
 }

@@ -1,5 +1,5 @@
-//! Every kind of secret, wherever it stands in a result: what the rules know of it when they see all of it stays here, whatever lines
-//! are chosen and however the words are cut.
+//! No part of a secret that the redaction rules detect in the whole result appears in a prompt or a summary,
+//! whatever excerpts of the result they quote.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex};
 use fanfold_core::{
     Body, Budget, Call, Entry, Origin, Outcome, Policy, Prompt, Session, Speaker, Step, Tokens, Words,
 };
-use fanfold_engine::{Ended, Ways, summarise_alone};
+use fanfold_engine::{JobOutcome, SummaryModels, summarise_unstored};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 use fanfold_testkit::summaries::careful;
 
-use super::kept::ways;
+use super::stored::models;
 
-#[allow(dead_code, unused_imports, reason = "what is harmless is of no use here")]
+#[allow(dead_code, unused_imports, reason = "the harmless cases are not used here")]
 #[path = "../../../../fanfold-redact/tests/it/corpus/mod.rs"]
 mod planted;
 
-/// A piece of a secret of so many bytes is one too many.
+/// The length of a piece of a secret that counts as a leak, in bytes.
 const PIECE: usize = 12;
 
 fn pieces(text: &str) -> impl Iterator<Item = &[u8]> {
@@ -52,34 +52,34 @@ fn step(n: usize, result: String) -> Entry {
     })
 }
 
-/// A result with other lines around a secret.
+/// A result with a secret between other lines.
 fn result(n: usize, secret: &str) -> String {
-    let around = |from: usize| -> String {
+    let lines = |from: usize| -> String {
         (from..from + 6)
             .map(|i| format!("line {i} of src/part_{n}.txt has the value {n}{i}77 in it\n"))
             .collect()
     };
-    format!("{}error: it failed with\n{secret}\n{}", around(0), around(6))
+    format!("{}error: it failed with\n{secret}\n{}", lines(0), lines(6))
 }
 
-/// All that a model was shown, and the summary.
-fn sent_and_written(session: &Session<'static>, window: u64) -> (String, String) {
-    let left = Arc::new(Mutex::new(String::new()));
-    let seen = Arc::clone(&left);
-    let mut ways: Ways = ways(move |prompt| {
+/// Runs a job. Returns all prompts and the summary.
+fn prompts_and_summary(session: &Session<'static>, window: u64) -> (String, String) {
+    let prompts = Arc::new(Mutex::new(String::new()));
+    let seen = Arc::clone(&prompts);
+    let mut models: SummaryModels = models(move |prompt| {
         let mut seen = seen.lock().unwrap();
         seen.push_str(&prompt.user);
         Ok(careful(&prompt.user))
     });
-    ways.ways[0].window = Tokens(window);
-    let (summary, ended) = summarise_alone(session, "", &ways, Millis(1_794_751_764_000), &mut |_| {});
-    assert!(matches!(&ended, Ended::Written(_)), "{ended}");
-    let left = left.lock().unwrap().clone();
-    (left, summary.unwrap().text.to_string())
+    models.models[0].window = Tokens(window);
+    let (summary, outcome) = summarise_unstored(session, "", &models, Millis(1_794_751_764_000), &mut |_| {});
+    assert!(matches!(&outcome, JobOutcome::Written(_)), "{outcome}");
+    let prompts = prompts.lock().unwrap().clone();
+    (prompts, summary.unwrap().text.to_string())
 }
 
 #[test]
-fn no_secret_leaves_whether_lines_are_chosen_or_all_are_shown() {
+fn prompts_and_summaries_contain_no_piece_of_a_secret() {
     let cases = planted::cases(5, 2_500);
     let mut session = Session::new(
         Policy::named("fanfold").unwrap(),
@@ -90,26 +90,26 @@ fn no_secret_leaves_whether_lines_are_chosen_or_all_are_shown() {
     for (n, case) in cases.iter().enumerate() {
         session.append(step(n, result(n, &case.text)));
     }
-    // The newest words are quoted in each question and in the summary.
+    // Prompts and the summary quote the newest user text.
     session.append(prompt(format!("go on with {}", cases[0].text)));
     session.append(step(cases.len(), "done".to_owned()));
     let texts: Vec<String> = cases.iter().enumerate().map(|(n, case)| result(n, &case.text)).collect();
-    let known: Vec<_> = texts.iter().map(|text| redact(text)).collect();
-    let harmless: HashSet<&[u8]> = known.iter().flat_map(|text| pieces(text)).collect();
-    for (window, is_chosen) in [(16_000, true), (2_000_000, false)] {
-        let (sent, summary) = sent_and_written(&session, window);
-        // The newest ones are not folded, and so not told of.
-        let is_shown = |n: usize| sent.contains(&format!("line 3 of src/part_{n}.txt"));
-        assert_eq!((0..cases.len() / 2).all(is_shown), !is_chosen);
-        assert!(sent.contains("[redacted: "));
-        for (text, is) in [(&sent, "the questions"), (&summary, "the summary")] {
-            let there: HashSet<&[u8]> = pieces(text).collect();
+    let redacted: Vec<_> = texts.iter().map(|text| redact(text)).collect();
+    let harmless: HashSet<&[u8]> = redacted.iter().flat_map(|text| pieces(text)).collect();
+    for (window, is_excerpted) in [(16_000, true), (2_000_000, false)] {
+        let (prompts, summary) = prompts_and_summary(&session, window);
+        // The newest results are not folded, so prompts do not contain them.
+        let is_quoted = |n: usize| prompts.contains(&format!("line 3 of src/part_{n}.txt"));
+        assert_eq!((0..cases.len() / 2).all(is_quoted), !is_excerpted);
+        assert!(prompts.contains("[redacted: "));
+        for (text, name) in [(&prompts, "the prompts"), (&summary, "the summary")] {
+            let found: HashSet<&[u8]> = pieces(text).collect();
             for case in &cases {
                 let leak =
-                    pieces(&case.secret).find(|piece| there.contains(piece) && !harmless.contains(piece));
+                    pieces(&case.secret).find(|piece| found.contains(piece) && !harmless.contains(piece));
                 assert!(
                     leak.is_none(),
-                    "{} in {}: {:?} stands in {is} of {window}",
+                    "{} in {}: {:?} is in {name} for a window of {window}",
                     case.kind,
                     case.setting,
                     String::from_utf8_lossy(leak.unwrap_or_default())

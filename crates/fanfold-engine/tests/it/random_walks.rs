@@ -1,13 +1,13 @@
-//! Sessions to which everything happens: whatever it is, a process that followed and one that replays say the same.
+//! Random operations on a session: an engine with a cache and one that replays every time send the same bytes.
 
-use fanfold_engine::{Back, Engine, FoldOutcome, RequestError, SessionEvent};
+use fanfold_engine::{Engine, FoldOutcome, RequestError, SessionEvent, RewindTarget};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
-use crate::setting::{engine, id, long_chat, request, terms, terms_of};
+use crate::setup::{engine, id, long_chat, request, terms, terms_of};
 
-/// A session in two engines, one of which forgets after each step.
-struct Walk {
+/// A session in two engines. The cache of the second one is cleared after each request.
+struct RandomWalk {
     rng: Rng,
     engines: [Engine; 2],
     messages: Vec<Value>,
@@ -19,12 +19,12 @@ struct Walk {
     sent: Vec<String>,
 }
 
-impl Walk {
-    fn new(seed: u64, engines: [Engine; 2]) -> Walk {
+impl RandomWalk {
+    fn new(seed: u64, engines: [Engine; 2]) -> RandomWalk {
         let messages = long_chat(40).split_off(1);
         let rng = Rng::new(seed);
         let (n_tools, system, window, policy) = (1, 0, 500, "fanfold");
-        Walk { rng, engines, messages, n: 3, n_tools, system, window, policy, sent: Vec::new() }
+        RandomWalk { rng, engines, messages, n: 3, n_tools, system, window, policy, sent: Vec::new() }
     }
 
     fn step(&mut self) {
@@ -35,21 +35,23 @@ impl Walk {
             3 if self.rng.percent(30) => self.policy = ["fanfold", "rules", "hermes"][self.rng.below(3)],
             4 => {
                 let message = self.rng.below(self.n) as u32;
-                self.happens(&SessionEvent::Pinned { message });
+                self.record(&SessionEvent::Pinned { message });
             }
             5 => {
                 let message = self.rng.below(self.n) as u32;
-                self.happens(&SessionEvent::Unpinned { message });
+                self.record(&SessionEvent::Unpinned { message });
             }
-            6 => self.happens(&SessionEvent::Focused { topic: format!("stage {}", self.n / 3) }),
-            7 => self.happens(&SessionEvent::FoldRequested { from: None, to: None }),
-            8 => self.happens(&SessionEvent::CacheExpired { later: false }),
-            9 if self.rng.percent(30) => self.happens(&SessionEvent::Refused { limit: Some(450) }),
+            6 => self.record(&SessionEvent::Focused { topic: format!("stage {}", self.n / 3) }),
+            7 => self.record(&SessionEvent::FoldRequested { from: None, to: None }),
+            8 => self.record(&SessionEvent::CacheExpired { later: false }),
+            9 if self.rng.percent(30) => self.record(&SessionEvent::Refused { limit: Some(450) }),
             10 => {
                 let to = self.rng.below(self.n) + 1;
-                let kept = self.engines[0].row(&id("s")).map_or(0, |row| row.n_messages);
-                if to as u32 <= kept {
-                    self.engines.iter().for_each(|engine| drop(engine.rewind(&id("s"), Back::To(to as u32))));
+                let n_stored = self.engines[0].row(&id("s")).map_or(0, |row| row.n_messages);
+                if to as u32 <= n_stored {
+                    self.engines
+                        .iter()
+                        .for_each(|engine| drop(engine.rewind(&id("s"), RewindTarget::Length(to as u32))));
                     self.n = to;
                 }
             }
@@ -57,38 +59,38 @@ impl Walk {
                 let handles = self.engines[0].handles(&id("s")).unwrap_or_default();
                 if !handles.is_empty() {
                     let handle = handles[self.rng.below(handles.len())].clone();
-                    self.happens(&SessionEvent::Unfolded { handle });
+                    self.record(&SessionEvent::Unfolded { handle });
                 }
             }
             12 => {
                 let redone = [0, 1].map(|i| self.engines[i].redo(&id("s")).ok().map(|step| step.n_after));
                 assert_eq!(redone[0], redone[1]);
-                // Where the client stands after that is the same or elsewhere: both are its right.
+                // The client may continue from there or from its own position.
                 if let Some(n_after) = redone[0].filter(|n_after| *n_after > 0 && self.rng.percent(70)) {
                     self.n = n_after as usize;
                 }
             }
             13 => {
-                let places = self.engines[0].checkpoints(&id("s")).unwrap_or_default();
-                if !places.is_empty() {
-                    let name = &places[self.rng.below(places.len())].name;
-                    let gone = [0, 1].map(|i| self.engines[i].restore(&id("s"), name).unwrap());
-                    assert_eq!(gone[0], gone[1]);
-                    if gone[0].n_after > 0 && self.rng.percent(70) {
-                        self.n = gone[0].n_after as usize;
+                let checkpoints = self.engines[0].checkpoints(&id("s")).unwrap_or_default();
+                if !checkpoints.is_empty() {
+                    let name = &checkpoints[self.rng.below(checkpoints.len())].name;
+                    let restored = [0, 1].map(|i| self.engines[i].restore(&id("s"), name).unwrap());
+                    assert_eq!(restored[0], restored[1]);
+                    if restored[0].n_after > 0 && self.rng.percent(70) {
+                        self.n = restored[0].n_after as usize;
                     }
                 }
             }
-            // Nothing fits into that.
+            // A window that is too small for any view.
             14 if self.rng.percent(20) => self.window = 20,
             _ => self.n = (self.n + 1 + self.rng.below(6)).min(self.messages.len()),
         }
     }
 
-    fn happens(&self, note: &SessionEvent) {
+    fn record(&self, note: &SessionEvent) {
         for engine in &self.engines {
             if engine.row(&id("s")).is_ok() {
-                engine.happened(&id("s"), note).unwrap();
+                engine.record_note(&id("s"), note).unwrap();
             }
         }
     }
@@ -122,7 +124,7 @@ impl Walk {
 }
 
 #[test]
-fn whatever_happens_following_and_replaying_say_the_same() {
+fn cached_and_replayed_sessions_send_equal_bytes() {
     let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 1_500 } else { 40 };
     let mut n_sent = 0;
     for seed in 0..n_seeds {
@@ -131,22 +133,20 @@ fn whatever_happens_following_and_replaying_say_the_same() {
     assert!(n_sent > n_seeds as usize * 15, "{n_sent}");
 }
 
-/// Lets everything happen to a session in two engines, and gives how many requests left.
+/// Runs random operations on a session in two engines. Returns the number of requests.
 pub(crate) fn check_walk(seed: u64, engines: [Engine; 2]) -> usize {
-    let mut walk = Walk::new(seed, engines);
+    let mut walk = RandomWalk::new(seed, engines);
     for _ in 0..30 {
         for _ in 0..walk.rng.below(3) {
             walk.step();
         }
         walk.send(seed);
     }
-    let again = |mut budget_terms: fanfold_engine::Terms| {
-        budget_terms.format = Some(fanfold_wire::Format::Hermes);
-        budget_terms
-    };
+    let in_hermes_format =
+        |terms| fanfold_engine::Terms { format: Some(fanfold_wire::Format::Hermes), ..terms };
     for (i, sent) in walk.sent.iter().enumerate() {
-        let of = |described: &str, budget| terms_of(described, budget).map(again);
-        let rebuilt = walk.engines[1].rebuild(&id("s"), i + 1, &of).unwrap();
+        let restore_terms = |described: &str, budget| terms_of(described, budget).map(in_hermes_format);
+        let rebuilt = walk.engines[1].rebuild(&id("s"), i + 1, &restore_terms).unwrap();
         assert_eq!(rebuilt.body, *sent, "seed {seed}, request {}", i + 1);
     }
     assert_eq!(walk.engines[0].check_handles(&id("s")).unwrap().1, Vec::<String>::new(), "seed {seed}");

@@ -1,4 +1,4 @@
-//! The order of effects: whatever fails, nothing acknowledged is lost, and what leaves is whole.
+//! Failures of the store at every operation: acknowledged data is never lost, and every sent body is complete.
 
 use std::sync::Arc;
 
@@ -6,45 +6,45 @@ use fanfold_core::Extent;
 use fanfold_engine::{Engine, FoldOutcome, Import, RequestError};
 use fanfold_store::{EndReason, MemoryStore, SessionFilter, Store};
 
-use crate::faulty::{Faulty, When};
-use crate::setting::{chat, engine, engine_on, id, long_chat, request, terms};
+use crate::faulty_store::{FaultTiming, FaultyStore};
+use crate::setup::{chat, engine, engine_on, id, long_chat, request, terms};
 
 fn bodies() -> Vec<String> {
     let messages = long_chat(24);
     [9, 21, 30, 44, messages.len()].iter().map(|n| chat(&messages[..*n])).collect()
 }
 
-/// What leaves when nothing fails.
-fn without_faults() -> Vec<String> {
+/// The bodies sent without failures.
+fn sent_without_failures() -> Vec<String> {
     let engine = engine();
     let terms = terms("fanfold", 400);
     bodies().iter().map(|body| request(&engine, "s", body, &terms).body).collect()
 }
 
-fn check_faults(when: When) -> usize {
-    let (bodies, wanted) = (bodies(), without_faults());
+fn check_faults(when: FaultTiming) -> usize {
+    let (bodies, expected) = (bodies(), sent_without_failures());
     let terms = terms("fanfold", 400);
     let mut fails_at = 0;
     loop {
         let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let faulty = Arc::new(Faulty::new(Arc::clone(&inner), fails_at, when));
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&inner), fails_at, when));
         let failing = engine_on(Arc::clone(&faulty) as Arc<dyn Store>);
         let mut n_troubles = 0;
-        for (body, wanted) in bodies.iter().zip(&wanted) {
+        for (body, expected) in bodies.iter().zip(&expected) {
             let answer = request(&failing, "s", body, &terms);
             match &answer.fold {
                 FoldOutcome::Failed(RequestError::Store(_)) => {
                     n_troubles += 1;
-                    assert_eq!(answer.body, *body, "{fails_at}: what failed leaves as it came");
+                    assert_eq!(answer.body, *body, "{fails_at}: a failed request is forwarded unchanged");
                 }
                 FoldOutcome::Failed(other) => panic!("{fails_at}: {other}"),
                 FoldOutcome::Whole | FoldOutcome::Folded(_) => {
-                    assert_eq!(answer.body, *wanted, "{fails_at}: what did not fail leaves as ever");
-                    check_left(&engine_on(Arc::clone(&inner)), &answer.body);
+                    assert_eq!(answer.body, *expected, "{fails_at}: other requests are not affected");
+                    check_handles_open(&engine_on(Arc::clone(&inner)), &answer.body);
                 }
             }
             if answer.is_stored {
-                check_kept(&*inner, body);
+                check_stored(&*inner, body);
             }
         }
         assert!(n_troubles <= 1, "{fails_at}");
@@ -56,8 +56,8 @@ fn check_faults(when: When) -> usize {
     }
 }
 
-/// Every message of the body is in the store.
-fn check_kept(store: &dyn Store, body: &str) {
+/// Checks that the store has every message of a body.
+fn check_stored(store: &dyn Store, body: &str) {
     let row = store.session(&id("s")).unwrap().unwrap();
     let nodes = store.chain(row.tip.unwrap(), 0..u32::MAX).unwrap();
     for node in &nodes {
@@ -67,8 +67,8 @@ fn check_kept(store: &dyn Store, body: &str) {
     assert_eq!(nodes.len(), body["messages"].as_array().unwrap().len());
 }
 
-/// Every handle that left opens from the store.
-fn check_left(engine: &Engine, body: &str) {
+/// Checks that every handle in a body can be recalled from the store.
+fn check_handles_open(engine: &Engine, body: &str) {
     for word in body.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() == 6) {
         let opened = engine.recall(&id("s"), word.parse().unwrap(), &Extent::Whole);
         assert!(opened.is_ok_and(|content| !content.is_empty()), "{word}");
@@ -76,23 +76,23 @@ fn check_left(engine: &Engine, body: &str) {
 }
 
 #[test]
-fn whatever_fails_nothing_acknowledged_is_lost() {
-    let n_before = check_faults(When::Before);
-    let n_after = check_faults(When::After);
+fn no_failure_loses_acknowledged_data() {
+    let n_before = check_faults(FaultTiming::Before);
+    let n_after = check_faults(FaultTiming::After);
     assert!(n_before > 20 && n_after > 20, "{n_before} and {n_after} operations");
 }
 
 #[test]
-fn a_rotation_happens_as_a_whole_or_not_at_all() {
-    for when in [When::Before, When::After] {
+fn rotation_is_atomic() {
+    for when in [FaultTiming::Before, FaultTiming::After] {
         let mut fails_at = 0;
         loop {
             let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
-            let calm = engine_on(Arc::clone(&inner));
-            request(&calm, "s", &bodies()[4], &terms("fanfold", 400));
-            calm.set_title(&id("s"), "Night run").unwrap();
-            calm.set_goal(&id("s"), "find the record").unwrap();
-            let faulty = Arc::new(Faulty::new(Arc::clone(&inner), fails_at, when));
+            let healthy = engine_on(Arc::clone(&inner));
+            request(&healthy, "s", &bodies()[4], &terms("fanfold", 400));
+            healthy.set_title(&id("s"), "Night run").unwrap();
+            healthy.set_goal(&id("s"), "find the record").unwrap();
+            let faulty = Arc::new(FaultyStore::new(Arc::clone(&inner), fails_at, when));
             let rotated = engine_on(Arc::clone(&faulty) as Arc<dyn Store>).rotate(&id("s"));
             let rows = inner.sessions(&SessionFilter::default()).unwrap();
             let parent = inner.session(&id("s")).unwrap().unwrap();
@@ -120,9 +120,9 @@ fn a_rotation_happens_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_broken_lock_stops_nobody() {
+fn requests_are_folded_when_locks_fail() {
     let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let mut faulty = Faulty::new(inner, usize::MAX, When::Before);
+    let mut faulty = FaultyStore::new(inner, usize::MAX, FaultTiming::Before);
     faulty.has_broken_locks = true;
     let engine = engine_on(Arc::new(faulty));
     let answer = request(&engine, "s", &bodies()[4], &terms("fanfold", 400));
@@ -130,7 +130,7 @@ fn a_broken_lock_stops_nobody() {
 }
 
 #[test]
-fn a_dead_holder_is_taken_over_and_a_living_one_waited_for() {
+fn an_expired_lock_is_taken_over_and_a_valid_one_respected() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let engine = engine_on(Arc::clone(&store));
     let (bodies, terms) = (bodies(), terms("fanfold", 400));
@@ -143,7 +143,7 @@ fn a_dead_holder_is_taken_over_and_a_living_one_waited_for() {
     );
     assert_eq!((answer.body.as_str(), answer.is_stored), (bodies[4].as_str(), true));
     store.unlock(&id("s"), "somebody").unwrap();
-    // One that has died does not give it back: its time is over.
+    // The lease of a holder that died has expired.
     store.lock(&id("s"), "dead", 1_000, now).unwrap();
     let answer = request(&engine, "s", &bodies[4], &terms);
     assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
@@ -151,14 +151,14 @@ fn a_dead_holder_is_taken_over_and_a_living_one_waited_for() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_holder_that_died_here_is_not_waited_for() {
+fn the_lock_of_a_dead_local_process_is_taken_over() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let engine = engine_on(Arc::clone(&store));
     let (bodies, terms) = (bodies(), terms("fanfold", 400));
     request(&engine, "s", &bodies[0], &terms);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let host: String = host.trim().chars().take(40).collect();
-    // No process has this number: it is above the largest that Linux gives.
+    // No process has this id: it is above the maximum of Linux.
     let dead = format!("{host}-{}-0a1b2c3d", u32::MAX);
     store.lock(&id("s"), &dead, 300_000, fanfold_store::Millis(1_794_751_764_000)).unwrap();
     let answer = request(&engine, "s", &bodies[4], &terms);
@@ -166,7 +166,7 @@ fn a_holder_that_died_here_is_not_waited_for() {
 }
 
 #[test]
-fn what_panics_leaves_as_it_came() {
+fn a_request_is_forwarded_unchanged_after_a_panic() {
     struct Panicking;
     impl fanfold_core::Count for Panicking {
         fn count(&self, _: &str) -> fanfold_core::Tokens {
@@ -191,15 +191,16 @@ fn what_panics_leaves_as_it_came() {
 }
 
 #[test]
-fn an_import_happens_as_a_whole_or_not_at_all() {
+fn import_is_atomic() {
     let messages: Vec<_> = long_chat(9).iter().map(|message| (message.to_string(), None)).collect();
     for fails_at in 0..8 {
         let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let failing = engine_on(Arc::new(Faulty::new(Arc::clone(&inner), fails_at, When::Before)));
+        let failing =
+            engine_on(Arc::new(FaultyStore::new(Arc::clone(&inner), fails_at, FaultTiming::Before)));
         let import = Import { format: "chat".into(), messages: messages.clone(), ..Import::default() };
-        let is_here = failing.import(import).is_ok();
+        let is_imported = failing.import(import).is_ok();
         let rows = inner.sessions(&SessionFilter::default()).unwrap();
-        assert_eq!(rows.len(), usize::from(is_here), "{fails_at}");
+        assert_eq!(rows.len(), usize::from(is_imported), "{fails_at}");
         assert!(rows.iter().all(|row| row.n_messages as usize == messages.len()));
     }
 }

@@ -1,4 +1,4 @@
-//! Messages are the same whatever their cache marks and however a single text is written.
+//! Cache marks, and the spelling of a single text as a string or a list, do not change messages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,10 +12,10 @@ use fanfold_testkit::Rng;
 use fanfold_testkit::bodies::{Kind, rich};
 use serde_json::{Value, json};
 
-use crate::faulty::{Faulty, When};
-use crate::setting::{beginnings, engine, engine_on, id, request, terms, terms_of};
+use crate::faulty_store::{FaultTiming, FaultyStore};
+use crate::setup::{beginnings, engine, engine_on, id, request, terms, terms_of};
 
-/// A conversation as a coding agent has it, in Anthropic's words.
+/// A conversation of a coding agent in Anthropic's format.
 pub(crate) fn agent_messages(n_steps: usize) -> Vec<Value> {
     let mut messages =
         vec![json!({ "role": "user", "content": [{ "type": "text", "text": "Find the lost record." }] })];
@@ -45,7 +45,7 @@ fn mark() -> Value {
     json!({ "type": "ephemeral" })
 }
 
-/// The last message with a mark, as the client sends it.
+/// Adds a cache mark to the last message, as clients do.
 pub(crate) fn marked(messages: &[Value]) -> Vec<Value> {
     let mut messages = messages.to_vec();
     if let Some(part) = messages.last_mut().and_then(|last| last["content"].as_array_mut()?.last_mut()) {
@@ -59,16 +59,16 @@ fn parts(message: &mut Value) -> Vec<&mut Value> {
     parts.into_iter().flatten().filter(|part| part.is_object()).collect()
 }
 
-/// A body without marks, with every single text written as a text.
+/// A body without cache marks, with every single text written as a string.
 fn bare(body: &str) -> Value {
     let mut body: Value = serde_json::from_str(body).unwrap();
     for message in body["messages"].as_array_mut().unwrap() {
-        undress(message);
+        remove_style(message);
     }
     body
 }
 
-fn undress(message: &mut Value) {
+fn remove_style(message: &mut Value) {
     if let Some(message) = message.as_object_mut() {
         message.shift_remove("cache_control");
     }
@@ -89,8 +89,8 @@ fn undress(message: &mut Value) {
     }
 }
 
-/// A body dressed at random: marks here and there, and single texts written so or so.
-fn dressed(bare: &Value, rng: &mut Rng, has_spellings: bool) -> String {
+/// A body with random cache marks and random spellings of single texts.
+fn styled(bare: &Value, rng: &mut Rng, has_spellings: bool) -> String {
     let mut body = bare.clone();
     for message in body["messages"].as_array_mut().unwrap() {
         let text = message["content"].as_str().map(str::to_owned);
@@ -111,7 +111,7 @@ fn dressed(bare: &Value, rng: &mut Rng, has_spellings: bool) -> String {
     body.to_string()
 }
 
-/// Sends a growing conversation, dressed anew each time, to one engine that remembers and one that does not.
+/// Sends a growing conversation with random styles to an engine with a cache and to one without.
 fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> usize {
     let (with, without, plain) = (engine(), engine(), engine());
     let terms = terms(policy, window);
@@ -119,9 +119,10 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
     let mut sent = Vec::new();
     let mut n_folded = 0;
     for bare_body in bodies {
-        // Other spellings change how neighbours are joined, so they are compared with themselves alone.
+        // Spellings change how adjacent texts are joined, so such bodies are not compared with the unmarked
+        // engine's.
         let has_spellings = seed % 2 == 1;
-        let body = dressed(bare_body, &mut rng, has_spellings);
+        let body = styled(bare_body, &mut rng, has_spellings);
         let answer = request(&with, "s", &body, &terms);
         without.clear_cache();
         assert_eq!(answer.body, request(&without, "s", &body, &terms).body, "{name}: after {body}");
@@ -133,11 +134,11 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
             FoldOutcome::Folded(_) => n_folded += 1,
         }
         if !has_spellings {
-            assert_eq!(bare(&answer.body), bare(&unmarked.body), "{name}: but for the marks");
+            assert_eq!(bare(&answer.body), bare(&unmarked.body), "{name}: equal except for the marks");
         }
         assert_eq!(answer.sizes.unwrap().view, unmarked.sizes.unwrap().view, "{name}");
         sent.push(answer.body);
-        // Things happen in between.
+        // Random events between requests.
         let note = match rng.below(12) {
             0 => SessionEvent::TokenRatio {
                 permille: 900 + 20 * rng.below(15) as u32,
@@ -148,7 +149,7 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
             3 => SessionEvent::FoldRequested { from: None, to: None },
             _ => continue,
         };
-        [&with, &without, &plain].iter().for_each(|engine| engine.happened(&id("s"), &note).unwrap());
+        [&with, &without, &plain].iter().for_each(|engine| engine.record_note(&id("s"), &note).unwrap());
     }
     for (i, body) in sent.iter().enumerate() {
         let rebuilt = with.rebuild(&id("s"), i + 1, &terms_of).unwrap();
@@ -156,14 +157,14 @@ fn check(bodies: &[Value], seed: u64, policy: &str, window: u64, name: &str) -> 
     }
     if let Some(last) = bodies.last() {
         let n_messages = last["messages"].as_array().unwrap().len() as u64;
-        assert_eq!(with.store().size().unwrap().n_nodes, n_messages, "{name}: every message is there once");
+        assert_eq!(with.store().size().unwrap().n_nodes, n_messages, "{name}: every message is stored once");
         assert_eq!(with.check_handles(&id("s")).unwrap().1, Vec::<String>::new(), "{name}");
     }
     n_folded
 }
 
 #[test]
-fn moved_marks_change_nothing_but_themselves() {
+fn moved_cache_marks_change_no_other_bytes() {
     let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 600 } else { 10 };
     let mut n_folded = 0;
     for seed in 0..n_seeds {
@@ -188,24 +189,24 @@ fn moved_marks_change_nothing_but_themselves() {
 }
 
 #[test]
-fn a_client_that_moves_its_mark_is_followed_from_memory() {
+fn moved_cache_marks_do_not_invalidate_the_cache() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let counted = Arc::new(Faulty::new(store, usize::MAX, When::Before));
+    let counted = Arc::new(FaultyStore::new(store, usize::MAX, FaultTiming::Before));
     let engine = engine_on(Arc::clone(&counted) as Arc<dyn Store>);
     let messages = agent_messages(20);
     let terms = terms("fanfold", 100_000);
     request(&engine, "s", &agent_body(&marked(&messages[..5])), &terms);
     for n in (7..messages.len()).step_by(2) {
-        let n_asked = counted.n_asked.load(Ordering::SeqCst);
+        let n_calls = counted.n_calls.load(Ordering::SeqCst);
         let answer = request(&engine, "s", &agent_body(&marked(&messages[..n])), &terms);
         assert_eq!(answer.n_new, 2, "after {n}");
-        // The session, what happened to it since, and one batch with the messages and the request.
-        assert_eq!(counted.n_asked.load(Ordering::SeqCst) - n_asked, 3, "after {n}");
+        // Reads of the session row and its new events, and one commit with the messages and the request.
+        assert_eq!(counted.n_calls.load(Ordering::SeqCst) - n_calls, 3, "after {n}");
     }
 }
 
 #[test]
-fn what_a_session_stands_for_has_the_marks_that_were_sent_last() {
+fn the_body_of_a_session_has_the_marks_that_were_sent_last() {
     let engine = engine();
     let messages = agent_messages(6);
     let terms = terms("fanfold", 100_000);
@@ -221,9 +222,9 @@ fn what_a_session_stands_for_has_the_marks_that_were_sent_last() {
     assert_eq!(rebuilt.body, agent_body(&marked(&messages[..7])));
 }
 
-/// What an older fanfold wrote: every byte belongs to its message, and the frame says nothing of dress.
+/// In old stores, cache marks are part of the messages and frames have no message styles.
 #[test]
-fn a_store_of_an_older_fanfold_opens() {
+fn a_store_of_an_old_version_can_be_used() {
     let engine = engine();
     let messages = agent_messages(4);
     let body = agent_body(&marked(&messages[..5]));
@@ -245,13 +246,13 @@ fn a_store_of_an_older_fanfold_opens() {
     let sent = json!({ "tip": tip.to_string(), "seen": 1, "frame": BlobId::new(&frame).to_string(), "format": "anthropic",
         "policy": "fanfold", "counter": "words", "tokens": 9, "hash": BlobId::new(body.as_bytes()).to_string(),
         "n_bytes": body.len() });
-    // A fold of the prompt, behind the system text: its original is the list of parts, as it came.
+    // A fold of the prompt after the system text. Its original is the list of parts, verbatim.
     let prompt = messages[0]["content"].to_string();
     let handle = Handle::new(prompt.as_bytes());
-    let print = &BlobId::new(prompt.as_bytes()).to_string()[..32];
+    let fingerprint = &BlobId::new(prompt.as_bytes()).to_string()[..32];
     let fold = json!({ "tip": tip.to_string(), "frame": BlobId::new(&frame).to_string(), "format": "anthropic",
         "n_folds": 1, "tokens": [9, 5], "folded": [[0, 0]],
-        "handles": [[handle.to_string(), ["place", ["text", 1]], print]] });
+        "handles": [[handle.to_string(), ["place", ["text", 1]], fingerprint]] });
     let new = |json: &String| NewMessage { json: json.clone(), at: None };
     let ops = vec![
         Op::Create(NewSession {
@@ -273,7 +274,7 @@ fn a_store_of_an_older_fanfold_opens() {
     let rebuilt = engine.rebuild(&session, 1, &terms_of).unwrap();
     assert!(rebuilt.is_same && rebuilt.body == body);
     assert_eq!(engine.recall(&session, handle, &Extent::Whole).unwrap(), prompt);
-    // It goes on without the mark, and nothing is lost.
+    // The session continues without the mark, and the old requests can still be rebuilt.
     let grown = agent_body(&marked(&messages));
     let answer = request(&engine, "s", &grown, &terms("fanfold", 100_000));
     assert!(matches!(answer.fold, FoldOutcome::Whole) && answer.is_stored && answer.body == grown);

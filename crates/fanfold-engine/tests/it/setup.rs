@@ -10,7 +10,7 @@ pub(crate) use fanfold_testkit::stages::long_chat_in_turns as long_chat;
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 
-/// A clock that goes on by a second with each look, and by what is waited.
+/// A clock that advances by a second with each call, and by each wait.
 #[derive(Default)]
 pub(crate) struct TestClock(pub(crate) AtomicI64);
 
@@ -32,7 +32,7 @@ pub(crate) fn engine_on(store: Arc<dyn Store>) -> Engine {
     Engine::new(store, Arc::new(TestClock::default()))
 }
 
-/// Terms of a policy and a window, counted in words.
+/// Terms with a policy and a window. Each word is a token.
 pub(crate) fn terms(policy: &str, window: u64) -> Terms {
     Terms {
         engine: EngineFactory::FANFOLD,
@@ -47,7 +47,7 @@ pub(crate) fn terms(policy: &str, window: u64) -> Terms {
     }
 }
 
-/// Terms made again of what was noted.
+/// Restores terms from their recorded description.
 pub(crate) fn terms_of(described: &str, budget: Budget) -> Result<Terms, String> {
     Ok(Terms { budget, ..terms(described, 1) })
 }
@@ -60,12 +60,11 @@ pub(crate) fn request(engine: &Engine, session: &str, body: &str, terms: &Terms)
     engine.request(&RequestInput::new(&id(session), body, terms, "test"))
 }
 
-/// A body as it was when it had fewer messages: for every number of them that is wanted.
+/// The earlier versions of a body: with 1, 1 + `every`, 1 + 2 `every` … messages, and with all of them.
 pub(crate) fn beginnings(body: &str, every: usize) -> Vec<String> {
     let Ok((conversation, _)) = Conversation::decode(body, None) else { return Vec::new() };
     let spans = conversation.spans();
-    let is_lone = spans.len() < 2;
-    if is_lone {
+    if spans.len() < 2 {
         return vec![body.to_owned()];
     }
     let messages: Vec<&str> = conversation.messages().collect();

@@ -1,4 +1,4 @@
-//! A store that fails once, at the n-th thing it is asked.
+//! A store that fails once, at its n-th operation.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,95 +9,95 @@ use fanfold_store::{
     SessionRow, Store, StoreError, StoreSize,
 };
 
-/// When the failure comes.
+/// When an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    /// Before anything is done.
+pub(crate) enum FaultTiming {
+    /// Before the operation.
     Before,
-    /// When it is done: the answer is lost.
+    /// After the operation: only its result is lost.
     After,
 }
 
 /// A store that fails once.
-pub(crate) struct Faulty {
+pub(crate) struct FaultyStore {
     pub(crate) inner: Arc<dyn Store>,
-    pub(crate) n_asked: AtomicUsize,
+    pub(crate) n_calls: AtomicUsize,
     pub(crate) fails_at: usize,
-    pub(crate) when: When,
-    /// Whether locks fail, always.
+    pub(crate) when: FaultTiming,
+    /// True if every lock operation fails.
     pub(crate) has_broken_locks: bool,
 }
 
-impl Faulty {
-    pub(crate) fn new(inner: Arc<dyn Store>, fails_at: usize, when: When) -> Faulty {
-        Faulty { inner, n_asked: AtomicUsize::new(0), fails_at, when, has_broken_locks: false }
+impl FaultyStore {
+    pub(crate) fn new(inner: Arc<dyn Store>, fails_at: usize, when: FaultTiming) -> FaultyStore {
+        FaultyStore { inner, n_calls: AtomicUsize::new(0), fails_at, when, has_broken_locks: false }
     }
 
-    /// Whether the failure has come.
+    /// True if the failure has happened.
     pub(crate) fn has_failed(&self) -> bool {
-        self.n_asked.load(Ordering::SeqCst) > self.fails_at
+        self.n_calls.load(Ordering::SeqCst) > self.fails_at
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let is_due = self.n_asked.fetch_add(1, Ordering::SeqCst) == self.fails_at;
-        if is_due && self.when == When::Before {
+    fn call<T>(&self, operation: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let is_due = self.n_calls.fetch_add(1, Ordering::SeqCst) == self.fails_at;
+        if is_due && self.when == FaultTiming::Before {
             return Err(StoreError::Full);
         }
-        let answer = ask(&*self.inner);
-        if is_due { Err(StoreError::Full) } else { answer }
+        let result = operation(&*self.inner);
+        if is_due { Err(StoreError::Full) } else { result }
     }
 }
 
-impl Store for Faulty {
+impl Store for FaultyStore {
     fn search(
         &self,
-        find: &fanfold_store::search::SearchSpec,
+        spec: &fanfold_store::search::SearchSpec,
     ) -> Result<fanfold_store::search::SearchHits, StoreError> {
-        self.ask(|store| store.search(find))
+        self.call(|store| store.search(spec))
     }
 
-    fn check(&self, care: fanfold_store::CheckMode) -> Result<Vec<fanfold_store::Finding>, StoreError> {
-        self.ask(|store| store.check(care))
+    fn check(&self, mode: fanfold_store::CheckMode) -> Result<Vec<fanfold_store::Finding>, StoreError> {
+        self.call(|store| store.check(mode))
     }
 
     fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
-        self.ask(|store| store.commit(batch))
+        self.call(|store| store.commit(batch))
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
-        self.ask(|store| store.session(id))
+        self.call(|store| store.session(id))
     }
 
     fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
-        self.ask(|store| store.sessions(filter))
+        self.call(|store| store.sessions(filter))
     }
 
     fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError> {
-        self.ask(|store| store.chain(tip, depths))
+        self.call(|store| store.chain(tip, depths))
     }
 
     fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError> {
-        self.ask(|store| store.node(id))
+        self.call(|store| store.node(id))
     }
 
     fn node_by_number(&self, number: u64) -> Result<Option<Node>, StoreError> {
-        self.ask(|store| store.node_by_number(number))
+        self.call(|store| store.node_by_number(number))
     }
 
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
-        self.ask(|store| store.owners(node))
+        self.call(|store| store.owners(node))
     }
 
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
-        self.ask(|store| store.events(session, from))
+        self.call(|store| store.events(session, from))
     }
 
     fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.ask(|store| store.blob(id))
+        self.call(|store| store.blob(id))
     }
 
     fn named_value(&self, name: &str) -> Result<Option<i64>, StoreError> {
-        self.ask(|store| store.named_value(name))
+        self.call(|store| store.named_value(name))
     }
 
     fn lock(
@@ -110,18 +110,18 @@ impl Store for Faulty {
         if self.has_broken_locks {
             return Err(StoreError::Broken("locks".into()));
         }
-        self.ask(|store| store.lock(session, holder, lease_ms, now))
+        self.call(|store| store.lock(session, holder, lease_ms, now))
     }
 
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
-        self.ask(|store| store.unlock(session, holder))
+        self.call(|store| store.unlock(session, holder))
     }
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
-        self.ask(|store| store.collect_garbage())
+        self.call(|store| store.collect_garbage())
     }
 
     fn size(&self) -> Result<StoreSize, StoreError> {
-        self.ask(|store| store.size())
+        self.call(|store| store.size())
     }
 }

@@ -1,11 +1,11 @@
-//! The contract of engines: ours and another one pass one suite, and the same host runs both.
+//! The contract of engines: the built-in engine and the example engine pass one suite and run in one host.
 
 use fanfold_core::{Budget, Engine, EngineFactory, Policy, Session, Tokens, Words};
 use fanfold_engine::{FoldOptions, FoldedConversation, Terms, decode};
 use fanfold_testkit::engines::check;
 use fanfold_testkit::valid;
 
-use crate::setting::{chat, long_chat, terms};
+use crate::setup::{chat, long_chat, terms};
 use newest::{NEWEST, Newest};
 
 #[path = "../../examples/other_engine/newest.rs"]
@@ -17,7 +17,7 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 #[test]
-fn our_engine_keeps_the_contract() {
+fn the_built_in_engine_keeps_the_contract() {
     for policy in ["fanfold", "hermes", "mask", "window"] {
         let make = |budget| Session::new(Policy::named(policy).unwrap(), budget, &Words);
         assert_eq!(check(seeds(), make), Ok(()), "{policy}");
@@ -32,14 +32,14 @@ fn the_example_engine_keeps_the_contract() {
 /// An engine that resets at the end of a session, which some hosts report at each fold.
 struct Forgetful(Newest);
 
-macro_rules! passed_on {
+macro_rules! delegate {
     ($($name:ident($($arg:ident: $type:ty),*) -> $out:ty);* $(;)?) => {$(
         fn $name(&mut self $(, $arg: $type)*) -> $out { self.0.$name($($arg),*) }
     )*};
 }
 
 impl Engine for Forgetful {
-    passed_on! {
+    delegate! {
         append(entry: fanfold_core::Entry) -> fanfold_core::EntryId;
         set_result(call: fanfold_core::CallId, outcome: fanfold_core::Outcome) -> bool;
         set_tools(schemas: Tokens) -> ();
@@ -109,10 +109,9 @@ fn the_terms_select_the_engine() {
     assert!(course.iter().all(|sizes| sizes.view <= Tokens(900)) && course.last().unwrap().n_folds > 1);
 }
 
-/// Requests of a stored session go through the selected engine, and are replayed and rebuilt by it.
 #[test]
-fn requests_use_the_selected_engine() {
-    let engine = crate::setting::engine();
+fn the_selected_engine_serves_replays_and_rebuilds_requests() {
+    let engine = crate::setup::engine();
     let id = fanfold_store::SessionId("s".to_owned());
     let terms = Terms { engine: NEWEST, described: "newest".to_owned(), ..terms("fanfold", 900) };
     let mut bodies = Vec::new();

@@ -1,4 +1,4 @@
-//! Models that change, limits that outlive the program, and what people hear of a room that fills.
+//! Changes of the model, learnt limits, and notices about a filling window.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,11 +8,11 @@ use fanfold_engine::{Engine, FoldOutcome, RequestError, RequestInput, Terms};
 use fanfold_store::{MemoryStore, Store};
 use serde_json::{Value, json};
 
-use crate::dress::{agent_body, agent_messages};
-use crate::setting::{TestClock, chat, engine, engine_on, id, long_chat, request, terms};
+use crate::cache_marks::{agent_body, agent_messages};
+use crate::setup::{TestClock, chat, engine, engine_on, id, long_chat, request, terms};
 
 #[test]
-fn a_limit_outlives_the_program_that_heard_it() {
+fn a_learnt_limit_is_stored() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let first = engine_on(Arc::clone(&store));
     assert!(first.record_model_limit("https://a/v1", "m", Tokens(8_000)).unwrap());
@@ -24,12 +24,12 @@ fn a_limit_outlives_the_program_that_heard_it() {
     for (upstream, model) in [("https://b/v1", "m"), ("https://a/v1", "n"), ("https://a/v1", ""), ("", "m")] {
         assert_eq!(limit(upstream, model), None, "{upstream} {model}");
     }
-    // The newest word holds, and what is no window is none.
+    // The last limit counts, and implausible ones are ignored.
     assert!(later.record_model_limit("https://a/v1", "m", Tokens(16_000)).unwrap());
     assert!(!later.record_model_limit("https://a/v1", "m", Tokens(12)).unwrap());
     assert!(!later.record_model_limit("https://a/v1\nx", "m", Tokens(9_000)).unwrap());
     assert_eq!(limit("https://a/v1", "m"), Some(16_000));
-    // After a fortnight it is found out again.
+    // A limit expires after a fortnight.
     let day = 24 * 60 * 60 * 1000;
     clock.0.fetch_add(13 * day, Ordering::SeqCst);
     assert_eq!(limit("https://a/v1", "m"), Some(16_000));
@@ -37,7 +37,7 @@ fn a_limit_outlives_the_program_that_heard_it() {
     assert_eq!(limit("https://a/v1", "m"), None);
 }
 
-/// The terms of a model with a window.
+/// The terms for a model with a window.
 fn model(name: &str, window: u64) -> Terms {
     Terms { described: name.to_owned(), ..terms("fanfold", window) }
 }
@@ -51,7 +51,7 @@ fn kinds(engine: &Engine) -> Vec<String> {
 }
 
 #[test]
-fn another_model_holds_at_once_and_finds_a_cold_cache() {
+fn a_changed_model_takes_effect_at_once_with_a_cold_cache() {
     let (with, without) = (engine(), engine());
     let (large, small) = (model("large", 100_000), model("small", 900));
     let messages = long_chat(40);
@@ -67,7 +67,7 @@ fn another_model_holds_at_once_and_finds_a_cold_cache() {
         assert!(answer.sizes.unwrap().view <= terms.budget.room());
         sent.push(answer.body);
     }
-    // One for each switch, and none for what goes on.
+    // Each change of the model records new terms and a cold cache.
     let kinds = kinds(&with);
     let count = |kind: &str| kinds.iter().filter(|other| *other == kind).count();
     assert_eq!((count("began"), count("cooled")), (3, 2), "{kinds:?}");
@@ -77,13 +77,13 @@ fn another_model_holds_at_once_and_finds_a_cold_cache() {
     }
 }
 
-/// The levels that people hear of at each request, and whether a fold was made.
-fn pressures(engine: &Engine, is_forgetting: bool) -> Vec<(Vec<Pressure>, usize)> {
+/// For each request: the levels of its pressure notices, and the total number of folds.
+fn pressures(engine: &Engine, is_restarted: bool) -> Vec<(Vec<Pressure>, usize)> {
     let terms = terms("fanfold", 1_500);
     let messages = agent_messages(60);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for n in (1..messages.len()).step_by(2) {
-        if is_forgetting {
+        if is_restarted {
             engine.clear_cache();
         }
         let answer = request(engine, "s", &agent_body(&messages[..n]), &terms);
@@ -92,36 +92,36 @@ fn pressures(engine: &Engine, is_forgetting: bool) -> Vec<(Vec<Pressure>, usize)
             Notice::Pressure(level) => Some(*level),
             _ => None,
         });
-        told.push((levels.collect(), sizes.n_folds));
+        reported.push((levels.collect(), sizes.n_folds));
     }
-    told
+    reported
 }
 
 #[test]
-fn each_level_is_told_once_until_a_fold() {
-    let told = pressures(&engine(), false);
+fn each_pressure_level_is_reported_once_per_fold() {
+    let reported = pressures(&engine(), false);
     let mut last = Pressure::None;
     let mut n_folds = 0;
     let mut all = Vec::new();
-    for (levels, n) in &told {
-        // A fold arms all of them again.
+    for (levels, n) in &reported {
+        // A fold resets the reported level.
         if *n > n_folds {
             (last, n_folds) = (Pressure::None, *n);
         }
         for level in levels {
-            assert!(*level > last, "{level} is told after {last}");
+            assert!(*level > last, "{level} is reported after {last}");
             last = *level;
             all.push(*level);
         }
     }
     assert!(n_folds > 1 && all.len() > 4, "{all:?}");
     assert!(all.contains(&Pressure::Info) && all.contains(&Pressure::Warning), "{all:?}");
-    // A program that has just started tells no more than one that has followed all of it.
-    assert_eq!(pressures(&engine(), true), told);
+    // A restarted program reports the same levels.
+    assert_eq!(pressures(&engine(), true), reported);
 }
 
 #[test]
-fn what_fits_nowhere_tells_what_it_needs() {
+fn an_overflow_reports_the_needed_size() {
     let engine = engine();
     let messages = [
         json!({ "role": "system", "content": "word ".repeat(700) }),
@@ -134,22 +134,22 @@ fn what_fits_nowhere_tells_what_it_needs() {
 }
 
 #[test]
-fn what_a_person_asks_for_is_folded_and_stays_so() {
+fn a_fold_by_hand_persists() {
     let (with, without) = (engine(), engine());
     let terms = terms("fanfold", 1_500);
     let messages = long_chat(20);
     let session = id("s");
     for (n, is_by_hand) in [(20, false), (24, true), (28, false)] {
         let body = chat(&messages[..n]);
-        let ask = |engine: &Engine| {
+        let send = |engine: &Engine| {
             engine.request(&RequestInput { is_by_hand, ..RequestInput::new(&session, &body, &terms, "test") })
         };
-        let answer = ask(&with);
+        let answer = send(&with);
         without.clear_cache();
-        assert_eq!(ask(&without).body, answer.body);
+        assert_eq!(send(&without).body, answer.body);
         assert_eq!(matches!(answer.fold, FoldOutcome::Folded(_)), n > 20, "after {n}");
     }
-    // Asked again there is nothing to do, and it says so.
+    // A second fold by hand reports that there is nothing to fold.
     let body = chat(&messages[..28]);
     let ask = RequestInput { is_by_hand: true, ..RequestInput::new(&session, &body, &terms, "test") };
     let folded = with.request(&ask);

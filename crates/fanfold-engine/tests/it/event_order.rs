@@ -1,46 +1,45 @@
-//! What happened to a session, each thing behind its message, and what of it holds.
+//! The order of a session's events, and which of them are in force.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-use fanfold_engine::{Back, Clock, Engine, FoldOutcome, LoggedEvent, RequestError, SessionEvent, Terms};
+use fanfold_engine::{Clock, Engine, FoldOutcome, LoggedEvent, RequestError, SessionEvent, RewindTarget, Terms};
 use fanfold_store::{MemoryStore, Millis, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
-use crate::setting::{chat, engine, id, long_chat, request, terms};
+use crate::setup::{chat, engine, id, long_chat, request, terms};
 
-/// What happened behind an early message comes before what happened behind a late one, whenever it was noted: a session
-/// that went back, had something happen to it and came forth again stands like one that went straight.
+/// A session that is rewound, gets an event and is redone equals one that got the event at that message.
 #[test]
-fn what_happened_behind_an_early_message_comes_first_whenever_it_was_noted() {
+fn events_apply_in_message_order_regardless_of_recording_time() {
     let messages = long_chat(60);
     let (early, late, later) = (chat(&messages[..10]), chat(&messages[..60]), chat(&messages));
     let terms = terms("fanfold", 400);
-    let pinned = |engine: &Engine, is_pinned| engine.pin(&id("s"), 3, is_pinned).unwrap();
+    let pin = |engine: &Engine, is_pinned| engine.pin(&id("s"), 3, is_pinned).unwrap();
     let straight = engine();
     request(&straight, "s", &early, &terms);
-    pinned(&straight, false);
+    pin(&straight, false);
     request(&straight, "s", &late, &terms);
-    pinned(&straight, true);
-    let wanted = request(&straight, "s", &later, &terms).body;
-    assert!(wanted.contains("stage 0 line 3"), "a pin holds: {wanted}");
-    for is_forgetful in [false, true] {
+    pin(&straight, true);
+    let expected = request(&straight, "s", &later, &terms).body;
+    assert!(expected.contains("stage 0 line 3"), "the message is pinned: {expected}");
+    for is_restarted in [false, true] {
         let winding = engine();
         request(&winding, "s", &early, &terms);
         request(&winding, "s", &late, &terms);
-        pinned(&winding, true);
-        winding.rewind(&id("s"), Back::To(10)).unwrap();
-        pinned(&winding, false);
+        pin(&winding, true);
+        winding.rewind(&id("s"), RewindTarget::Length(10)).unwrap();
+        pin(&winding, false);
         assert_eq!(winding.redo(&id("s")).unwrap().n_after, 60);
-        if is_forgetful {
+        if is_restarted {
             winding.clear_cache();
         }
-        assert_eq!(request(&winding, "s", &later, &terms).body, wanted, "forgetful: {is_forgetful}");
+        assert_eq!(request(&winding, "s", &later, &terms).body, expected, "restarted: {is_restarted}");
     }
 }
 
-/// A body of messages with tools and instructions beside them.
+/// A body with tools and with instructions outside the list of messages.
 fn body(messages: &[Value], system: &str, n_tools: usize) -> String {
     let tools: Vec<Value> = (0..n_tools)
         .map(
@@ -50,11 +49,12 @@ fn body(messages: &[Value], system: &str, n_tools: usize) -> String {
     json!({ "tools": tools, "system_prompt": system, "messages": messages }).to_string()
 }
 
-fn beside(window: u64) -> Terms {
+fn hermes_terms(window: u64) -> Terms {
     Terms { format: Some(Format::Hermes), ..terms("fanfold", window) }
 }
 
-fn n_eras(engine: &Engine) -> usize {
+/// The number of times that terms were recorded.
+fn n_terms(engine: &Engine) -> usize {
     let events = engine.store().events(&id("s"), 0).unwrap();
     events
         .iter()
@@ -63,34 +63,37 @@ fn n_eras(engine: &Engine) -> usize {
         .count()
 }
 
-/// Instructions beside the list are its first entry: under other ones the session begins anew, and what was folded to
-/// make room for the tools of then is whole again.
+/// Instructions outside the list of messages are its first entry. If they change, the session restarts, and folds
+/// that made room for its tools no longer apply.
 #[test]
-fn other_instructions_begin_a_session_anew() {
+fn changed_instructions_restart_the_session() {
     let messages = &long_chat(10)[1..16];
-    let terms = beside(1_000);
-    for is_forgetful in [false, true] {
-        let engine_of_two = engine();
-        let crowded = request(&engine_of_two, "s", &body(messages, "Be brief.", 12), &terms);
+    let terms = hermes_terms(1_000);
+    for is_restarted in [false, true] {
+        let changing = engine();
+        let crowded = request(&changing, "s", &body(messages, "Be brief.", 12), &terms);
         assert!(matches!(crowded.fold, FoldOutcome::Folded(_)), "{:?}", crowded.fold);
-        if is_forgetful {
-            engine_of_two.clear_cache();
+        if is_restarted {
+            changing.clear_cache();
         }
         let other = body(messages, "Be kind to everybody.", 0);
-        let answer = request(&engine_of_two, "s", &other, &terms);
-        assert_eq!(answer.body, request(&engine(), "s", &other, &terms).body, "as one that begins with them");
+        let answer = request(&changing, "s", &other, &terms);
+        assert_eq!(
+            answer.body,
+            request(&engine(), "s", &other, &terms).body,
+            "like a new session with these instructions"
+        );
         assert!(matches!(answer.fold, FoldOutcome::Whole), "{:?}", answer.fold);
-        assert_eq!(n_eras(&engine_of_two), 2);
-        // The same ones go on.
-        request(&engine_of_two, "s", &other, &terms);
-        assert_eq!(n_eras(&engine_of_two), 2);
+        assert_eq!(n_terms(&changing), 2);
+        // Unchanged instructions do not restart it.
+        request(&changing, "s", &other, &terms);
+        assert_eq!(n_terms(&changing), 2);
     }
 }
 
-/// A client that moves the cache marks of its instructions has the same ones: what was folded stays so, and its marks
-/// leave as they came.
+/// Moved cache marks do not change the instructions: folds stay in force, and the marks are forwarded unchanged.
 #[test]
-fn instructions_whose_marks_move_go_on() {
+fn moved_marks_in_instructions_do_not_restart_the_session() {
     let messages: Vec<Value> = (0..30)
         .map(|i| {
             let role = if i % 2 == 0 { "user" } else { "assistant" };
@@ -105,7 +108,7 @@ fn instructions_whose_marks_move_go_on() {
         json!({ "model": "m", "max_tokens": 9, "system": system, "messages": messages[..n] }).to_string()
     };
     let terms = Terms { format: Some(Format::Anthropic), ..terms("fanfold", 1_500) };
-    for is_forgetful in [false, true] {
+    for is_restarted in [false, true] {
         let (moving, still) = (engine(), engine());
         for (i, n) in (1..messages.len()).step_by(2).enumerate() {
             let moved = request(&moving, "s", &body(n, i % 2), &terms);
@@ -113,52 +116,52 @@ fn instructions_whose_marks_move_go_on() {
             assert_eq!(moved.sizes, unmoved.sizes, "after {n}");
             let (now, then) = (r#"0.","cache_control":{"type""#, r#"1.","cache_control":{"type""#);
             assert!(moved.body.contains(if i % 2 == 0 { now } else { then }), "{}", moved.body);
-            if is_forgetful {
+            if is_restarted {
                 moving.clear_cache();
             }
         }
-        assert_eq!((n_eras(&moving), n_eras(&still)), (1, 1));
+        assert_eq!((n_terms(&moving), n_terms(&still)), (1, 1));
         assert!(!moving.handles(&id("s")).unwrap().is_empty());
     }
 }
 
-/// A fold that a request made stays for those behind it, also when they would not need it: the tools that took the room
-/// are gone, and the provider holds the folded beginning.
+/// A fold stays in force when later requests without tools would fit unfolded, because the folded beginning is in
+/// the provider's cache.
 #[test]
-fn what_an_earlier_request_folded_stays_folded() {
+fn a_fold_stays_in_force_when_it_is_no_longer_needed() {
     let messages = &long_chat(10)[1..16];
-    let terms = beside(1_000);
-    for is_forgetful in [false, true] {
+    let terms = hermes_terms(1_000);
+    for is_restarted in [false, true] {
         let engine = engine();
         let whole = request(&engine, "s", &body(&messages[..11], "Be brief.", 0), &terms);
         assert!(matches!(whole.fold, FoldOutcome::Whole), "{:?}", whole.fold);
         request(&engine, "s", &body(&messages[..13], "Be brief.", 12), &terms);
         let folded = engine.handles(&id("s")).unwrap();
         assert!(!folded.is_empty());
-        if is_forgetful {
+        if is_restarted {
             engine.clear_cache();
         }
-        // By itself all of it fits.
-        let alone = request(&crate::setting::engine(), "s", &body(messages, "Be brief.", 0), &terms);
+        // A new session would fit unfolded.
+        let alone = request(&crate::setup::engine(), "s", &body(messages, "Be brief.", 0), &terms);
         assert!(matches!(alone.fold, FoldOutcome::Whole), "{:?}", alone.fold);
         let after = request(&engine, "s", &body(messages, "Be brief.", 0), &terms);
         assert!(matches!(after.fold, FoldOutcome::Folded(_)), "{:?}", after.fold);
-        let stands = engine
+        let in_view = engine
             .with_cached(&id("s"), |followed| followed.session.view().unwrap().handles.clone())
             .unwrap();
-        assert!(stands.iter().any(|handle| folded.contains(&handle.to_string())), "{stands:?} {folded:?}");
+        assert!(in_view.iter().any(|handle| folded.contains(&handle.to_string())), "{in_view:?} {folded:?}");
         assert!(!after.body.contains("stage 0 line 3"), "{}", after.body);
     }
 }
 
-/// A clock that goes on while somebody waits, and lets another one do something then.
-struct Waiting {
+/// A clock that advances by waits, and calls `meanwhile` with the total time at each.
+struct WaitingClock {
     now: AtomicI64,
     waited: AtomicI64,
     meanwhile: Box<dyn Fn(i64) + Send + Sync>,
 }
 
-impl Clock for Waiting {
+impl Clock for WaitingClock {
     fn now(&self) -> Millis {
         Millis(1_794_751_764_000 + self.now.load(Ordering::SeqCst))
     }
@@ -170,7 +173,7 @@ impl Clock for Waiting {
     }
 }
 
-/// Sends a body while somebody has the lock, and gives what became of it and how long it took.
+/// Sends a body while another process has the lock. Returns the outcome and the time waited, in milliseconds.
 fn while_locked(
     meanwhile: impl Fn(&dyn Store, i64) + Send + Sync + 'static,
 ) -> (FoldOutcome, i64, Arc<dyn Store>) {
@@ -183,7 +186,7 @@ fn while_locked(
             meanwhile(&*store, waited);
         }
     });
-    let clock = Arc::new(Waiting { now: AtomicI64::new(0), waited: AtomicI64::new(0), meanwhile });
+    let clock = Arc::new(WaitingClock { now: AtomicI64::new(0), waited: AtomicI64::new(0), meanwhile });
     let engine = Engine::new(Arc::clone(&store), Arc::clone(&clock) as Arc<dyn Clock>);
     request(&engine, "s", &chat(&messages[..9]), &terms);
     store.lock(&id("s"), "somebody", 300_000, clock.now()).unwrap();
@@ -192,9 +195,8 @@ fn while_locked(
     (answer.fold, clock.waited.load(Ordering::SeqCst), store)
 }
 
-/// Somebody else who folds is waited for, but not for long.
 #[test]
-fn a_lock_that_is_given_back_in_three_seconds_is_waited_for() {
+fn a_request_waits_three_seconds_for_the_lock() {
     let (left, waited, _) = while_locked(|store, waited| {
         if waited >= 2_500 {
             store.unlock(&id("s"), "somebody").unwrap();

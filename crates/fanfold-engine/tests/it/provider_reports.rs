@@ -1,4 +1,4 @@
-//! What the provider says of a request: refusals, and what it counted.
+//! Reports of the provider: refusals, token counts and cache usage.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use fanfold_engine::{Engine, FoldOutcome, LengthRefusal, RequestError, RequestIn
 use fanfold_store::{MemoryStore, Store};
 use fanfold_testkit::Rng;
 
-use crate::dress::{agent_body, agent_messages};
-use crate::setting::{chat, engine, engine_on, id, long_chat, request, terms, terms_of};
+use crate::cache_marks::{agent_body, agent_messages};
+use crate::setup::{chat, engine, engine_on, id, long_chat, request, terms, terms_of};
 
 fn notes(engine: &Engine, kind: &str) -> usize {
     let events = engine.store().events(&id("s"), 0).unwrap_or_default();
@@ -16,7 +16,7 @@ fn notes(engine: &Engine, kind: &str) -> usize {
 }
 
 #[test]
-fn what_was_refused_is_folded_harder_and_stays_so() {
+fn a_refused_session_is_folded_into_a_smaller_window() {
     let (with, without) = (engine(), engine());
     let terms = terms("fanfold", 1500);
     let messages = long_chat(40);
@@ -39,14 +39,14 @@ fn what_was_refused_is_folded_harder_and_stays_so() {
     assert_eq!(answer.body, request(&without, "s", &chat(&messages), &terms).body);
     sizes.push(answer.sizes.unwrap().view.0);
     sent.push(answer.body);
-    // The window; a tenth less; the limit; a tenth less than that, also for what comes next.
+    // The limits are: the window, a tenth less, the reported limit, and a tenth less than that for later requests.
     assert!(sizes[0] <= 1500 && sizes[1] <= 1350 && sizes[2] <= 500 && sizes[3] <= 450, "{sizes:?}");
     assert!(sizes[1] < sizes[0] && sizes[2] < sizes[1], "{sizes:?}");
     for (i, body) in sent.iter().enumerate() {
         assert_eq!(with.rebuild(&id("s"), i + 1, &terms_of).unwrap().body, *body, "request {}", i + 1);
     }
-    // Another window is another model's: what the first one refused does not hold for it.
-    let wide = crate::setting::terms("fanfold", 100_000);
+    // A changed window means another model, to which the refusals do not apply.
+    let wide = crate::setup::terms("fanfold", 100_000);
     let grown = request(&with, "s", &chat(&messages), &wide);
     assert!(matches!(grown.fold, FoldOutcome::Whole | FoldOutcome::Folded(_)));
     assert_eq!(
@@ -56,13 +56,13 @@ fn what_was_refused_is_folded_harder_and_stays_so() {
 }
 
 #[test]
-fn a_refusal_that_tells_the_size_corrects_the_count() {
+fn a_refusal_with_the_counted_size_corrects_the_count() {
     let engine = engine();
     let terms = terms("fanfold", 600);
     let body = chat(&long_chat(20));
     let answer = request(&engine, "s", &body, &terms);
     let counted = answer.sizes.unwrap().view;
-    // It counts half as much again, and takes what we took for its window.
+    // The provider's count is 1.5 times ours, and its window is the expected one.
     let size = Some(Tokens(counted.0 * 3 / 2));
     let refused = LengthRefusal { counted: Some(counted), limit: Some(Tokens(600)), size };
     engine.record_refusal(&id("s"), &refused).unwrap();
@@ -71,7 +71,7 @@ fn a_refusal_that_tells_the_size_corrects_the_count() {
 }
 
 #[test]
-fn a_limit_alone_corrects_the_count_where_it_is_near() {
+fn a_refusal_with_a_limit_corrects_the_count_if_both_are_close() {
     for (share, n_corrected) in [(11, 1), (20, 0)] {
         let engine = engine();
         let body = chat(&long_chat(20));
@@ -84,7 +84,7 @@ fn a_limit_alone_corrects_the_count_where_it_is_near() {
     }
 }
 
-/// A provider that counts otherwise, and refuses what is over its window.
+/// Simulates a provider whose counts differ, and checks that no request exceeds its window.
 fn check_counts(permille: u64, seed: u64) {
     let (with, without) = (engine(), engine());
     let window = 1_200;
@@ -103,9 +103,13 @@ fn check_counts(permille: u64, seed: u64) {
             continue;
         }
         let counted = answer.sizes.unwrap().view;
-        let theirs = Tokens((counted.0 * permille).div_ceil(1000));
-        assert!(theirs.0 <= window, "{permille} {seed}: {counted} are {theirs} of {window} after {n}");
-        let usage = ProviderUsage { input: theirs, cached: theirs, ..ProviderUsage::default() };
+        let provider_count = Tokens((counted.0 * permille).div_ceil(1000));
+        assert!(
+            provider_count.0 <= window,
+            "{permille} {seed}: {counted} are {provider_count} of {window} after {n}"
+        );
+        let usage =
+            ProviderUsage { input: provider_count, cached: provider_count, ..ProviderUsage::default() };
         for engine in [&with, &without] {
             engine.record_usage(&id("s"), counted, &usage).unwrap();
         }
@@ -117,12 +121,12 @@ fn check_counts(permille: u64, seed: u64) {
     }
     assert!(notes(&with, "fold") > 0);
     let n_corrected = notes(&with, "corrected");
-    // The count is exact, so one that is lower is not believed.
+    // Our counter is exact, so lower counts of the provider are ignored.
     assert!(n_corrected <= 2 && (n_corrected > 0) == (permille > 1000), "{permille}: {n_corrected}");
 }
 
 #[test]
-fn a_provider_that_counts_otherwise_never_gets_more_than_it_takes() {
+fn requests_fit_the_window_of_a_provider_that_counts_differently() {
     let n_seeds = if std::env::var_os("FANFOLD_MANY").is_some() { 40 } else { 2 };
     for permille in [700, 850, 940, 1000, 1030, 1100, 1333, 1500] {
         for seed in 0..n_seeds {
@@ -132,7 +136,7 @@ fn a_provider_that_counts_otherwise_never_gets_more_than_it_takes() {
 }
 
 #[test]
-fn counts_that_waver_do_not_move_the_budget() {
+fn small_variations_of_counts_do_not_change_the_budget() {
     let engine = engine();
     let terms = terms("fanfold", 2_000);
     let messages = agent_messages(40);
@@ -150,7 +154,7 @@ fn counts_that_waver_do_not_move_the_budget() {
             .unwrap();
     }
     assert!(notes(&engine, "corrected") <= 2, "{}", notes(&engine, "corrected"));
-    // What fills less than an eighth of the room tells nothing.
+    // Counts of requests that fill less than an eighth of the room are ignored.
     let n_before = notes(&engine, "corrected");
     engine
         .record_usage(
@@ -163,7 +167,7 @@ fn counts_that_waver_do_not_move_the_budget() {
 }
 
 #[test]
-fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
+fn a_cache_miss_is_recorded_as_a_cold_cache() {
     let engine = engine();
     let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
     let terms = Terms { prices: Some(prices), ..terms("fanfold", 100_000) };
@@ -183,7 +187,7 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
         engine.record_usage(&session, input, &usage).unwrap();
         cold.push(notes(&engine, "cooled"));
     }
-    // The first one could not find anything; one that writes is warm from then on.
+    // The first request cannot hit the cache, and a cache write makes it warm.
     assert_eq!(cold, [0, 1, 1, 1, 2]);
     let last = engine.store().events(&id("s"), 0).unwrap().pop().unwrap();
     assert_eq!(
@@ -193,7 +197,7 @@ fn a_cache_that_should_have_been_warm_is_noted_as_cold() {
 }
 
 #[test]
-fn a_cache_that_a_fold_broke_is_not_called_cold() {
+fn a_cache_miss_after_a_fold_is_not_a_cold_cache() {
     let engine = engine();
     let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
     let terms = Terms { prices: Some(prices), ..terms("fanfold", 500) };
@@ -204,7 +208,7 @@ fn a_cache_that_a_fold_broke_is_not_called_cold() {
         let answer = request(&engine, "s", &agent_body(&messages[..n]), &terms);
         let input = answer.sizes.unwrap().view;
         let has_folded = notes(&engine, "fold") > n_folds;
-        // Nothing was read from the cache after a fold; else all of it was.
+        // A fold misses the whole cache; every other request hits it.
         let cached = if has_folded { Tokens::ZERO } else { input };
         engine
             .record_usage(&id("s"), input, &ProviderUsage { input, cached, ..ProviderUsage::default() })
@@ -216,7 +220,7 @@ fn a_cache_that_a_fold_broke_is_not_called_cold() {
 }
 
 #[test]
-fn a_body_that_is_sent_again_is_sent_as_it_was_whatever_was_counted() {
+fn a_retry_gets_the_same_bytes_after_a_correction() {
     let engine = engine();
     let terms = terms("fanfold", 1_200);
     let messages = agent_messages(60);
@@ -241,9 +245,9 @@ fn a_body_that_is_sent_again_is_sent_as_it_was_whatever_was_counted() {
     assert!(n_folded > 3 && notes(&engine, "corrected") > 1, "{n_folded}");
 }
 
-/// An answer may tell of a cold cache when the next request has left already, or the same one is sent again.
+/// The report of a cold cache may arrive after the next request or before a retry.
 #[test]
-fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
+fn a_late_report_of_a_cold_cache_changes_no_sent_bytes() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let (engine, other) = (engine_on(Arc::clone(&store)), engine_on(Arc::clone(&store)));
     let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
@@ -254,7 +258,7 @@ fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
         let body = agent_body(&messages[..n]);
         let first = request(&engine, "s", &body, &terms);
         let cold = ProviderUsage { input: first.sizes.unwrap().view, ..ProviderUsage::default() };
-        // Meanwhile another program has gone on, or nobody has.
+        // In half of the cases, another process has sent the next request.
         let is_overtaken = n % 8 == 1;
         let next = agent_body(&messages[..n + 2]);
         let overtaking = is_overtaken.then(|| request(&other, "s", &next, &terms).body);
@@ -277,13 +281,13 @@ fn a_cold_cache_that_is_told_late_changes_nothing_that_was_sent() {
     }
 }
 
-/// What decides is what every place shows: the session in memory, the one made again, and how it is told to stand.
+/// The cached session, the reopened session and the status have the same window and size.
 #[test]
-fn how_full_it_is_is_told_by_the_numbers_that_decide() {
+fn the_status_shows_the_window_that_decides_folds() {
     let engine = engine();
     let (terms, messages) = (terms("fanfold", 1500), long_chat(40));
     let check = |when: &str| {
-        let standing = engine.standing(&id("s")).unwrap();
+        let overview = engine.session_overview(&id("s")).unwrap();
         let mut again = engine.reopen(&id("s"), &terms_of).unwrap();
         let tokens = again.view().unwrap().tokens.0;
         let budget = again.session.budget();
@@ -292,14 +296,14 @@ fn how_full_it_is_is_told_by_the_numbers_that_decide() {
             Some(budget),
             "{when}"
         );
-        assert_eq!(standing.window, Some((budget.window().0, budget.reserve().0)), "{when}");
-        assert_eq!(standing.tokens, Some(tokens), "{when}");
+        assert_eq!(overview.window, Some((budget.window().0, budget.reserve().0)), "{when}");
+        assert_eq!(overview.tokens, Some(tokens), "{when}");
         budget.window().0
     };
     let mut windows = std::collections::BTreeSet::new();
     for n in (9..messages.len()).step_by(7) {
         let counted = request(&engine, "s", &chat(&messages[..n]), &terms).sizes.unwrap().view;
-        windows.insert(check(&format!("{n} messages are sent")));
+        windows.insert(check(&format!("{n} messages were sent")));
         let input = Tokens(counted.0 * (1100 + n as u64) / 1000);
         engine
             .record_usage(
@@ -308,7 +312,7 @@ fn how_full_it_is_is_told_by_the_numbers_that_decide() {
                 &ProviderUsage { input, cached: input, ..ProviderUsage::default() },
             )
             .unwrap();
-        check(&format!("{n} messages are counted"));
+        check(&format!("{n} messages were counted"));
     }
-    assert!(windows.len() > 1, "it was corrected: {windows:?}");
+    assert!(windows.len() > 1, "the window was corrected: {windows:?}");
 }
