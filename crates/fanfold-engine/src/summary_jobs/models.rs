@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_provider::{Client, ModelAnswer, Prompt, ProviderError};
+use fanfold_provider::{ModelAnswer, ModelClient, ModelPrompt, ProviderError};
 
 /// Writes what it is asked for: one question, one answer.
 pub trait Writer: Send + Sync {
     /// Asks, and waits for the answer.
-    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError>;
+    fn write(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError>;
 }
 
-impl Writer for Client {
-    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
-        self.ask(prompt)
+impl Writer for ModelClient {
+    fn write(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError> {
+        self.send_blocking(prompt)
     }
 }
 

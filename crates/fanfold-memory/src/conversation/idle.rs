@@ -13,7 +13,7 @@ pub(crate) struct ActiveConversations {
 }
 
 impl ActiveConversations {
-    /// Records a write. Above `max_active` conversations it removes and returns the longest idle one, which must be ended.
+    /// Records a write. Above `max_active` conversations it removes and returns the longest idle one, to be ended.
     pub(crate) fn record_write(
         &mut self,
         conversation: &str,

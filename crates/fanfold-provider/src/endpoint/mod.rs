@@ -1,4 +1,4 @@
-//! Who is asked, and how long one waits.
+//! Endpoints: address, API style, key and timeouts.
 
 pub(crate) mod url; // addresses and the URLs below them
 pub(crate) mod key; // keys from the environment or a command
@@ -11,17 +11,17 @@ use fanfold_wire::Format;
 
 use crate::endpoint::key::KeySource;
 
-/// How an endpoint is spoken to.
+/// The API of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// Chat Completions, which most servers speak.
+    /// OpenAI Chat Completions, which most servers implement.
     OpenAi,
     /// Anthropic Messages.
     Anthropic,
 }
 
 impl Style {
-    /// The format of its answers.
+    /// The format of its replies.
     pub fn format(self) -> Format {
         match self {
             Style::OpenAi => Format::Chat,
@@ -29,7 +29,7 @@ impl Style {
         }
     }
 
-    /// The style of an address, as far as it can be told by looking at it.
+    /// Guesses the style from a URL.
     pub fn from_url(url: &str) -> Style {
         let address = url.to_ascii_lowercase();
         let is_anthropic =
@@ -54,7 +54,7 @@ impl FromStr for Style {
         match name {
             "openai" => Ok(Style::OpenAi),
             "anthropic" => Ok(Style::Anthropic),
-            _ => Err("the styles are openai and anthropic".to_owned()),
+            _ => Err("the style must be openai or anthropic".to_owned()),
         }
     }
 }
@@ -62,22 +62,22 @@ impl FromStr for Style {
 /// A model at an address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// How it is spoken to.
+    /// Its API style.
     pub style: Style,
-    /// The base address: `https://api.openai.com/v1`, `http://localhost:11434`.
+    /// The base URL: `https://api.openai.com/v1`, `http://localhost:11434`.
     pub url: String,
-    /// The model, by its name there.
+    /// The name of the model at this endpoint.
     pub model: String,
-    /// Where the key comes from.
+    /// The source of the API key.
     pub key: KeySource,
-    /// How long one waits.
+    /// Timeouts of its requests.
     pub timeouts: Timeouts,
-    /// How often it is asked again after something that may pass.
+    /// Maximum number of retries after transient errors.
     pub n_retries: u32,
 }
 
 impl Endpoint {
-    /// An endpoint without a key, with the usual patience.
+    /// An endpoint without a key and with default timeouts.
     pub fn new(style: Style, url: impl Into<String>, model: impl Into<String>) -> Endpoint {
         Endpoint {
             style,
@@ -95,7 +95,7 @@ impl Endpoint {
     }
 }
 
-/// The address may have credentials in it, which are left out.
+/// Omits credentials in the URL.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
@@ -109,18 +109,18 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// How long one waits for what.
+/// Timeouts for the phases of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until there is a connection.
+    /// Until the connection is established.
     pub connect: Duration,
-    /// From the request to the first byte of its answer: a local model reads a long prompt first.
+    /// From the request to the first byte of the answer. Local models process a long prompt first.
     pub first: Duration,
-    /// Between two bytes of an answer.
+    /// Between two chunks of an answer.
     pub idle: Duration,
-    /// For all of it: the key, every try, and the pauses between them.
+    /// For the whole request, including the key, all attempts and the pauses between them.
     pub total: Duration,
-    /// For all that a server is asked about its window.
+    /// For all probes of the context window.
     pub window: Duration,
 }
 

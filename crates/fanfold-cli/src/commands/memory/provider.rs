@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fanfold_core::Tokens;
 use fanfold_memory::{
-    EventCallback, MemoryClient, MemoryError, MemoryFiles, MemoryLimits, MemoryProvider, ProviderAddress,
-    ProviderCheck, MemoryKey, ToolSelection,
+    EventCallback, MemoryClient, MemoryError, MemoryFiles, MemoryKey, MemoryLimits, MemoryProvider,
+    ProviderAddress, ProviderCheck, ToolSelection,
 };
 use serde_json::json;
 

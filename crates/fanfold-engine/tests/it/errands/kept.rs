@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::Tokens;
 use fanfold_engine::{Ended, Note, Noted, Wanted, Way, Ways, Writer};
-use fanfold_provider::{ErrorClass, ModelAnswer, Prompt, ProviderError as Failed};
+use fanfold_provider::{ErrorClass, ModelAnswer, ModelPrompt, ProviderError as Failed};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::Fault;
 
@@ -16,13 +16,13 @@ const MARK: &str = "Summary of earlier steps, written by a model";
 /// A model that is a function.
 struct Model<F>(F);
 
-impl<F: Fn(&Prompt) -> Result<String, Failed> + Send + Sync> Writer for Model<F> {
-    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, Failed> {
+impl<F: Fn(&ModelPrompt) -> Result<String, Failed> + Send + Sync> Writer for Model<F> {
+    fn write(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, Failed> {
         (self.0)(prompt).map(|text| ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 
-pub(super) fn ways(model: impl Fn(&Prompt) -> Result<String, Failed> + Send + Sync + 'static) -> Ways {
+pub(super) fn ways(model: impl Fn(&ModelPrompt) -> Result<String, Failed> + Send + Sync + 'static) -> Ways {
     let way = Way {
         model: "function".to_owned(),
         place: "here".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fanfold_core::{Extent, Tokens, print_view};
 use fanfold_engine::{Clock, Ended, Engine, Wanted, Way, Ways};
-use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, Style, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
@@ -178,6 +178,6 @@ pub(crate) fn way_at(url: &str, model: &str, key: KeySource) -> Way {
     let timeouts = Timeouts { connect: PATIENCE, first: PATIENCE, idle: PATIENCE, ..Timeouts::default() };
     let endpoint =
         Endpoint { timeouts, n_retries: 0, ..Endpoint::new(Style::OpenAi, url, model).with_key(key) };
-    let client = Client::new(endpoint).unwrap();
+    let client = ModelClient::new(endpoint).unwrap();
     Way { model: model.to_owned(), place: url.to_owned(), window: Tokens(4_000), writer: Arc::new(client) }
 }
