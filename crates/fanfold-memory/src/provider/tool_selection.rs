@@ -156,7 +156,7 @@ fn argument(tool: &MemoryTool, named: Option<&str>, usual: &[&str]) -> Result<St
     let mut required = tool.arguments.iter().filter(|argument| argument.is_required && argument.is_text);
     match (required.next(), required.next()) {
         (Some(only), None) => Ok(only.name.clone()),
-        _ => Err(MemoryError::NoTool(format!("{} whose argument is clear", tool.name))),
+        _ => Err(MemoryError::NoTool(format!("{} with an unambiguous argument", tool.name))),
     }
 }
 
