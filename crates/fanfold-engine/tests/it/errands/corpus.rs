@@ -111,7 +111,7 @@ fn no_secret_leaves_whether_lines_are_chosen_or_all_are_shown() {
                     leak.is_none(),
                     "{} in {}: {:?} stands in {is} of {window}",
                     case.kind,
-                    case.setting,
+                    case.context,
                     String::from_utf8_lossy(leak.unwrap_or_default())
                 );
             }
