@@ -44,8 +44,8 @@ pub(crate) fn run_len(text: &[u8], at: usize, alphabet: Alphabet) -> usize {
     text[at..].iter().take_while(|byte| alphabet(**byte)).count()
 }
 
-/// Returns whether a word may begin at an offset. In escaped text the letter of an escape sequence such as `\n` or
-/// `%3D` separates words.
+/// Returns whether a word may begin at an offset: at the start of the text, or after a separator or an escape sequence
+/// such as `\n` and `%3D`.
 pub(crate) fn is_word_start(text: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|i| text[i]) else { return true };
     if !is_alnum(before) && before != b'_' {
@@ -55,7 +55,7 @@ pub(crate) fn is_word_start(text: &[u8], at: usize) -> bool {
     is_escaped || (at >= 3 && text[at - 3] == b'%' && is_hex(text[at - 2]) && is_hex(before))
 }
 
-/// The text between the beginning of the line and an offset, at most `most` bytes.
+/// The text between the beginning of the line and an offset, at most `max_bytes`.
 pub(crate) fn line_before(text: &[u8], at: usize, max_bytes: usize) -> &[u8] {
     let from = at.saturating_sub(max_bytes);
     let start = text[from..at].iter().rposition(|byte| *byte == b'\n').map_or(from, |i| from + i + 1);
