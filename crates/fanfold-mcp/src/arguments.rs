@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::tool_error::ToolError;
 
-/// ToolError argument names that models often write, and the right ones.
+/// Wrong argument names that models often write, and the right ones.
 const ALIASES: [(&str, &str); 6] = [
     ("session", "session_id"),
     ("around", "around_message_id"),

@@ -14,7 +14,7 @@ pub use conversation::turn::MemoryTurn;
 pub use conversation::user_text::user_text;
 pub use files::entries::{EntryChange, EntryError, apply_changes, entries, used_chars};
 pub use files::{ChangeError, ChangeOutcome, MemoryFile, MemoryFiles};
-pub use provider::config::{MemoryLimits, MemoryProvider, ProviderAddress, ProviderKey, ToolSelection};
+pub use provider::config::{MemoryKey, MemoryLimits, MemoryProvider, ProviderAddress, ToolSelection};
 pub use provider::connection::ProviderCheck;
 pub use provider::error::MemoryError;
 pub use provider::tool_names::{NameConflict, reject_conflicting_names};

@@ -1,4 +1,4 @@
-//! A client of one endpoint: asks, waits, asks again where that makes sense, within one deadline.
+//! Client of one endpoint: sends prompts, with retries and adaptations, within one deadline.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,134 +7,136 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::answer::reader::ModelAnswer;
-use crate::endpoint::key::Secret;
+use crate::endpoint::key::ApiKey;
 use crate::endpoint::url::{AddressError, ProviderUrl};
 use crate::endpoint::{Endpoint, Timeouts};
 use crate::error::secret_mask::SecretMask;
 use crate::error::{ErrorClass, ProviderError, RequestTarget};
 use crate::request::http_request::{HttpRequest, TextSink, root_cause};
-use crate::request::prompt::{self, Prompt, RequestOptions};
+use crate::request::prompt::{self, ModelPrompt, RequestOptions};
 use crate::request::retry;
 
-/// A key that a command made is taken for good so long.
+/// Lifetime of a cached key that a command printed.
 const KEY_CACHE_TTL: Duration = Duration::from_secs(300);
 
-/// Asks one model at one address.
-pub struct Client {
+/// A client for one model at one endpoint.
+pub struct ModelClient {
     pub(crate) endpoint: Endpoint,
-    pub(crate) route: ProviderUrl,
+    pub(crate) provider_url: ProviderUrl,
     pub(crate) http: reqwest::Client,
-    /// Guards how the server wants to be asked; whole values go in and out.
+    /// Guards the options learned from errors. They are only replaced as a whole.
     request_options: Mutex<RequestOptions>,
-    /// Guards the key that was read last, and when.
-    cached_key: Mutex<Option<(Secret, Instant)>>,
+    /// Guards the key that was read last, and the time of the read.
+    cached_key: Mutex<Option<(ApiKey, Instant)>>,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
-impl Client {
-    /// A client of an endpoint. Nothing is sent yet, and no key is read.
-    pub fn new(endpoint: Endpoint) -> Result<Client, AddressError> {
-        let route = ProviderUrl::parse(&endpoint.url, endpoint.style)?;
-        // Whoever was first has chosen; all that matters is that there is one.
+impl ModelClient {
+    /// Creates a client without sending a request or reading a key.
+    pub fn new(endpoint: Endpoint) -> Result<ModelClient, AddressError> {
+        let provider_url = ProviderUrl::parse(&endpoint.url, endpoint.style)?;
+        // Fails if a crypto provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(endpoint.timeouts.connect)
             .pool_idle_timeout(Duration::from_secs(60))
             .tcp_nodelay(true)
-            // A key is sent to the address that was written, and to no other.
+            // A redirect could send the key to another host.
             .redirect(reqwest::redirect::Policy::none());
-        if route.is_local() {
+        if provider_url.is_local() {
             builder = builder.no_proxy();
         }
-        if route.is_local() && route.is_plain() {
-            // A local server needs no certificates, and a small container has none.
+        if provider_url.is_local() && provider_url.is_plain() {
+            // A local server without TLS needs no root certificates, which small containers lack.
             builder = builder.tls_certs_only([]);
         }
-        let sender = builder
-            .build()
-            .map_err(|error| AddressError::NoClient { address: route.display(), why: root_cause(&error) })?;
-        Ok(Client {
+        let http = builder.build().map_err(|error| AddressError::NoClient {
+            address: provider_url.display(),
+            why: root_cause(&error),
+        })?;
+        Ok(ModelClient {
             endpoint,
-            route,
-            http: sender,
+            provider_url,
+            http,
             request_options: Mutex::default(),
             cached_key: Mutex::default(),
         })
     }
 
-    /// What it asks.
+    /// The endpoint of the client.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Asks, and waits for the whole answer on this thread. It may be called from anywhere.
-    pub fn ask(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
+    /// Sends a prompt and blocks until the answer is complete. It may be called inside of an async runtime.
+    pub fn send_blocking(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError> {
         self.block_on(|| self.send(prompt))
     }
 
-    /// Asks, and gives the whole answer.
-    pub async fn send(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
+    /// Sends a prompt and returns the whole answer.
+    pub async fn send(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError> {
         self.send_with_retries(prompt, &mut |_| {}, false).await
     }
 
-    /// Asks, and tells the words of the answer as they come. What was told is not taken back: an answer that breaks off
-    /// is not asked for again.
+    /// Sends a prompt and passes the text to `on_text` while it arrives. An answer that breaks off after its first text
+    /// is not retried, since that text cannot be taken back.
     pub async fn stream(
         &self,
-        prompt: &Prompt,
-        mut on: impl FnMut(&str) + Send,
+        prompt: &ModelPrompt,
+        mut on_text: impl FnMut(&str) + Send,
     ) -> Result<ModelAnswer, ProviderError> {
-        self.send_with_retries(prompt, &mut on, true).await
+        self.send_with_retries(prompt, &mut on_text, true).await
     }
 
     async fn send_with_retries(
         &self,
-        prompt: &Prompt,
-        on: TextSink<'_>,
-        is_heard: bool,
+        prompt: &ModelPrompt,
+        on_text: TextSink<'_>,
+        is_streaming: bool,
     ) -> Result<ModelAnswer, ProviderError> {
-        let until = Instant::now() + self.endpoint.timeouts.total;
-        let mut n_tries = 0;
+        let deadline = Instant::now() + self.endpoint.timeouts.total;
+        let mut n_attempts = 0;
         let mut n_retries = 0;
         let mut is_key_renewed = false;
-        let mut is_begun = false;
+        let mut has_output = false;
         loop {
-            let secret = match self.secret(until).await {
+            let secret = match self.secret(deadline).await {
                 Ok(secret) => secret,
-                Err(fault) => return Err(self.annotate(fault, n_tries, None)),
+                Err(error) => return Err(self.annotate(error, n_attempts, None)),
             };
-            let manner = *self.request_options();
-            n_tries += 1;
-            let mut heard = |piece: &str| {
-                is_begun = true;
-                on(piece);
+            let options = *self.request_options();
+            n_attempts += 1;
+            let mut forward = |piece: &str| {
+                has_output = true;
+                on_text(piece);
             };
-            let fault = match self.request(prompt, manner, secret.as_ref(), until).send(&mut heard).await {
-                Ok(answer) => return Ok(answer),
-                Err(fault) => fault,
-            };
-            if is_heard && is_begun {
-                return Err(self.annotate(fault, n_tries, secret.as_ref()));
+            let error =
+                match self.request(prompt, options, secret.as_ref(), deadline).send(&mut forward).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => error,
+                };
+            if is_streaming && has_output {
+                return Err(self.annotate(error, n_attempts, secret.as_ref()));
             }
-            if self.adapt(manner, &fault) {
+            if self.adapt(options, &error) {
                 continue;
             }
-            // A key that a command made may have run out since.
-            if fault.class == ErrorClass::Auth && self.endpoint.key.is_command() && !is_key_renewed {
+            // The cached key of a command may have expired.
+            if error.class == ErrorClass::Auth && self.endpoint.key.is_command() && !is_key_renewed {
                 is_key_renewed = true;
-                if self.refresh_key(secret.as_ref(), until).await {
+                if self.refresh_key(secret.as_ref(), deadline).await {
                     continue;
                 }
             }
-            let left = until.saturating_duration_since(Instant::now());
-            let pause =
-                retry::retry_pause(&fault, n_retries, left).filter(|_| n_retries < self.endpoint.n_retries);
-            let Some(pause) = pause else { return Err(self.annotate(fault, n_tries, secret.as_ref())) };
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let pause = retry::retry_pause(&error, n_retries, remaining)
+                .filter(|_| n_retries < self.endpoint.n_retries);
+            let Some(pause) = pause else { return Err(self.annotate(error, n_attempts, secret.as_ref())) };
             n_retries += 1;
             sleep(pause).await;
         }
@@ -142,31 +144,31 @@ impl Client {
 
     fn request<'a>(
         &'a self,
-        prompt: &Prompt,
-        manner: RequestOptions,
-        secret: Option<&'a Secret>,
-        until: Instant,
+        prompt: &ModelPrompt,
+        options: RequestOptions,
+        secret: Option<&'a ApiKey>,
+        deadline: Instant,
     ) -> HttpRequest<'a> {
         let Endpoint { style, model, timeouts, .. } = &self.endpoint;
         HttpRequest {
             http: &self.http,
             style: *style,
-            is_azure: self.route.is_azure(),
-            url: self.route.completions(manner.uses_url_as_written),
+            is_azure: self.provider_url.is_azure(),
+            url: self.provider_url.completions(options.uses_url_as_written),
             secret,
-            body: prompt::body(*style, model, prompt, manner),
+            body: prompt::body(*style, model, prompt, options),
             timeouts,
-            deadline: until,
+            deadline,
         }
     }
 
-    /// Takes the lesson of a refusal, and says whether there is something new to try.
-    fn adapt(&self, asked: RequestOptions, fault: &ProviderError) -> bool {
-        let lesson = fault.adaptation.filter(|lesson| match lesson {
-            crate::error::Adaptation::UrlAsWritten => self.route.has_fallback(),
+    /// Applies the adaptation of an error. Returns false if it changes nothing.
+    fn adapt(&self, options: RequestOptions, error: &ProviderError) -> bool {
+        let adaptation = error.adaptation.filter(|adaptation| match adaptation {
+            crate::error::Adaptation::UrlAsWritten => self.provider_url.has_fallback(),
             _ => true,
         });
-        let Some(next) = lesson.and_then(|lesson| asked.adapted(lesson)) else { return false };
+        let Some(next) = adaptation.and_then(|adaptation| options.adapted(adaptation)) else { return false };
         *self.request_options() = next;
         true
     }
@@ -175,82 +177,82 @@ impl Client {
         self.request_options.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cached_key(&self) -> MutexGuard<'_, Option<(Secret, Instant)>> {
+    fn cached_key(&self) -> MutexGuard<'_, Option<(ApiKey, Instant)>> {
         self.cached_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key, if there is one: as it was read last, or anew.
-    pub(crate) async fn secret(&self, until: Instant) -> Result<Option<Secret>, ProviderError> {
-        let kept = self
+    /// The key: cached if it comes from a command, otherwise read again.
+    pub(crate) async fn secret(&self, deadline: Instant) -> Result<Option<ApiKey>, ProviderError> {
+        let cached = self
             .cached_key()
             .clone()
             .filter(|(_, at)| self.endpoint.key.is_command() && at.elapsed() < KEY_CACHE_TTL);
-        if let Some((secret, _)) = kept {
+        if let Some((secret, _)) = cached {
             return Ok(Some(secret));
         }
-        let read = timeout_at(until, self.endpoint.key.read()).await;
-        let late = || {
+        let result = timeout_at(deadline, self.endpoint.key.read()).await;
+        let timeout_error = || {
             ProviderError::new(
                 ErrorClass::Timeout,
-                format!("{} did not come in time", self.endpoint.key.describe()),
+                format!("reading {} timed out", self.endpoint.key.describe()),
             )
         };
-        let secret = read.map_err(|_| late())??;
+        let secret = result.map_err(|_| timeout_error())??;
         *self.cached_key() = secret.clone().map(|secret| (secret, Instant::now()));
         Ok(secret)
     }
 
-    /// Reads the key anew, and says whether it is another one.
-    async fn refresh_key(&self, old: Option<&Secret>, until: Instant) -> bool {
+    /// Reads the key again. Returns whether it has changed.
+    async fn refresh_key(&self, old: Option<&ApiKey>, deadline: Instant) -> bool {
         *self.cached_key() = None;
-        self.secret(until).await.is_ok_and(|secret| secret.as_ref() != old)
+        self.secret(deadline).await.is_ok_and(|secret| secret.as_ref() != old)
     }
 
-    /// A fault with all that a person has to know, and nothing that nobody may.
+    /// Adds the target and the number of attempts to an error, and masks secrets in its message.
     pub(crate) fn annotate(
         &self,
-        fault: ProviderError,
-        n_tries: u32,
-        secret: Option<&Secret>,
+        error: ProviderError,
+        n_attempts: u32,
+        secret: Option<&ApiKey>,
     ) -> ProviderError {
         let key = secret.map(|secret| secret.reveal().to_owned());
-        let fault = SecretMask::new(key.into_iter().chain(self.route.secrets())).mask_error(fault);
-        let asked = RequestTarget {
-            address: self.route.display(),
+        let error = SecretMask::new(key.into_iter().chain(self.provider_url.secrets())).mask_error(error);
+        let target = RequestTarget {
+            address: self.provider_url.display(),
             model: self.endpoint.model.clone(),
             credential: self.endpoint.key.describe(),
         };
-        ProviderError { target: Box::new(asked), n_tries, ..fault }
+        ProviderError { target: Box::new(target), n_attempts, ..error }
     }
 
-    /// Waits on a thread of its own, so that who calls may be inside of a runtime.
-    pub(crate) fn block_on<T, F>(&self, work: impl FnOnce() -> F + Send) -> Result<T, ProviderError>
+    /// Runs a future on a thread of its own, so that the caller may be inside of an async runtime.
+    pub(crate) fn block_on<T, F>(&self, request: impl FnOnce() -> F + Send) -> Result<T, ProviderError>
     where
         T: Send,
         F: Future<Output = Result<T, ProviderError>>,
     {
-        let failed =
-            |words: String| self.annotate(ProviderError::new(ErrorClass::Connection, words), 0, None);
+        let connection_error =
+            |message: String| self.annotate(ProviderError::new(ErrorClass::Connection, message), 0, None);
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
-                Ok(runtime) => runtime.block_on(work()),
-                Err(error) => Err(failed(format!("nothing can be sent from here: {error}"))),
+                Ok(runtime) => runtime.block_on(request()),
+                Err(error) => Err(connection_error(format!("cannot start an async runtime: {error}"))),
             }
         };
-        let ended = std::thread::scope(|scope| {
+        let joined = std::thread::scope(|scope| {
             let thread =
                 std::thread::Builder::new().name("fanfold-provider".to_owned()).spawn_scoped(scope, run);
             thread.map(|thread| thread.join())
         });
-        match ended {
-            Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(failed("the request panicked, which is a bug of fanfold's".to_owned())),
-            Err(error) => Err(failed(format!("no thread could be started: {error}"))),
+        match joined {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(connection_error("the request panicked; this is a bug in fanfold".to_owned())),
+            Err(error) => Err(connection_error(format!("cannot start a thread: {error}"))),
         }
     }
 
-    /// How long one waits.
+    /// The timeouts of the endpoint.
     pub(crate) fn timeouts(&self) -> &Timeouts {
         &self.endpoint.timeouts
     }

@@ -8,8 +8,8 @@
 //!                            +--> retry after a pause or with other request options, within one deadline
 //! ```
 //!
-//! A [`Client`] talks to one model at one [`Endpoint`], OpenAI-compatible or Anthropic, hosted or local. It always asks
-//! for a stream, so that a silent provider can be told from a slow one. Keys are read when they are needed and never
+//! A [`ModelClient`] talks to one model at one [`Endpoint`], OpenAI-compatible or Anthropic, hosted or local. It always
+//! requests a stream, so that a silent provider can be distinguished from a slow one. Keys are read on use and never
 //! appear in errors, log lines or `Debug` output.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
@@ -22,16 +22,16 @@ mod request; //  bodies, HTTP requests, retries
 #[cfg(feature = "client")]
 mod client; //   ties them together
 #[cfg(feature = "client")]
-mod window; //   asks a server for its context window
+mod window; //   probes a server for its context window
 
 pub use answer::reader::ModelAnswer;
 #[cfg(feature = "client")]
-pub use client::Client;
+pub use client::ModelClient;
 pub use endpoint::key::{ForwardedKey, KeySource};
 #[cfg(feature = "client")]
 pub use endpoint::url::AddressError;
 pub use endpoint::{Endpoint, Style, Timeouts};
 pub use error::{ErrorClass, ProviderError, RequestTarget};
-pub use request::prompt::Prompt;
+pub use request::prompt::ModelPrompt;
 #[cfg(feature = "client")]
 pub use window::{ServerWindow, WindowKind};

@@ -1,10 +1,10 @@
-//! How fast clean text is looked through, and how often something is found in code that holds no secrets.
+//! Measures the speed on text without secrets, and the number of false positives in source code.
 //!
-//! The text is the source of the crates that cargo has unpacked on this machine, or what is below the directories
-//! given: `cargo bench -p fanfold-redact -- DIRECTORY…`. What is found there are examples and vectors of tests; each
-//! is shown, so that a person can judge it.
+//! The text is the source of the crates in cargo's registry, or the files below the given directories:
+//! `cargo bench -p fanfold-redact -- DIRECTORY…`. All hits are examples or test data; the first ones are printed for
+//! inspection.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it prints, and may fail")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may fail")]
 
 use std::fs;
 use std::hint::black_box;
@@ -13,21 +13,22 @@ use std::time::Instant;
 
 use fanfold_redact::find_secrets;
 
-const ENDS: &[&str] = &["rs", "toml", "md", "c", "h", "cpp", "js", "ts", "py", "go", "java", "json", "yml"];
-const MOST_SHOWN: usize = 20;
+const EXTENSIONS: &[&str] =
+    &["rs", "toml", "md", "c", "h", "cpp", "js", "ts", "py", "go", "java", "json", "yml"];
+const MAX_SHOWN: usize = 20;
 
 fn main() {
-    let given: Vec<PathBuf> =
+    let arguments: Vec<PathBuf> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).map(PathBuf::from).collect();
-    let directories = if given.is_empty() { vec![registry()] } else { given };
+    let directories = if arguments.is_empty() { vec![registry()] } else { arguments };
     let mut texts = Vec::new();
-    directories.iter().for_each(|directory| read(directory, &mut texts));
+    directories.iter().for_each(|directory| read_sources(directory, &mut texts));
     let n_bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
     if n_bytes == 0 {
-        println!("no source below {directories:?}: nothing was measured");
+        println!("no source files below {directories:?}");
         return;
     }
-    black_box(find_secrets("the automaton is built before the clock runs"));
+    black_box(find_secrets("build the automaton before measuring"));
     let mut best = f64::MAX;
     for _ in 0..3 {
         let start = Instant::now();
@@ -38,7 +39,7 @@ fn main() {
     for (file, text) in &texts {
         for secret in find_secrets(text) {
             n_found += 1;
-            if n_found <= MOST_SHOWN {
+            if n_found <= MAX_SHOWN {
                 let value: String = text[secret.range].chars().take(40).collect();
                 println!("{:12} {value:40} {}", secret.kind, file.file_name().unwrap().display());
             }
@@ -58,14 +59,17 @@ fn registry() -> PathBuf {
     home.join("registry/src")
 }
 
-fn read(directory: &Path, texts: &mut Vec<(PathBuf, String)>) {
+fn read_sources(directory: &Path, texts: &mut Vec<(PathBuf, String)>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
-        let is_code = path.extension().and_then(|end| end.to_str()).is_some_and(|end| ENDS.contains(&end));
+        let is_code = path
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|extension| EXTENSIONS.contains(&extension));
         if path.is_dir() {
-            read(&path, texts);
+            read_sources(&path, texts);
         } else if let Some(text) = is_code.then(|| fs::read_to_string(&path).ok()).flatten() {
             texts.push((path, text));
         }

@@ -1,26 +1,27 @@
-//! How a value stands beside its name, and where.
+//! Finds the value that is assigned to a name.
 
 use std::ops::Range;
 
 use crate::char_class::{is_name_byte, line_before};
 use crate::value::{Value, line_from, quote_at, skip_spaces, value_at};
 
-/// How a value stands beside its name.
+/// The syntax that connects a value with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Assignment {
-    /// `NAME=value`, the name in capitals: an environment.
+    /// `NAME=value` with the name in capitals, as in the environment.
     Environment,
     /// `name=value`
     Tight,
     /// `name = value`, `name: value`
     Spaced,
-    /// `<name>value</name>`, `| name | value |`, `--name value` and where else that is the way.
+    /// A value at a fixed position: `<name>value</name>`, `| name | value |`, `--name value`.
     Positional,
-    /// Somewhere behind the name: `setName("value")`, `name is value`, `name = given("NAME") or "value"`.
+    /// A value within an expression after the name: `setName("value")`, `name is value`,
+    /// `name = given("NAME") or "value"`.
     Nested,
 }
 
-/// The value beside a name.
+/// The value that is assigned to a name.
 pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assignment, Value)> {
     let mut at = ident.end;
     let quote = quote_at(text, at);
@@ -36,12 +37,12 @@ pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assig
         b'=' => {
             let from = spaced + if after == b'>' { 2 } else { 1 };
             let is_joined = spaced == ident.end && !matches!(text.get(from), Some(b' '));
-            let way = match (is_joined, is_upper_case(&text[ident.clone()])) {
+            let assignment = match (is_joined, is_upper_case(&text[ident.clone()])) {
                 (true, true) => Assignment::Environment,
                 (true, false) => Assignment::Tight,
                 _ => Assignment::Spaced,
             };
-            Some((way, value_at(text, from)?))
+            Some((assignment, value_at(text, from)?))
         }
         b':' if after == b':' => None,
         b':' => {
@@ -53,12 +54,12 @@ pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assig
         b'|' if line_before(text, ident.start, 200).contains(&b'|') => {
             Some((Assignment::Positional, value_at(text, spaced + 1)?))
         }
-        // A list, or what a name is set by: ("name", "value"), name("value").
+        // An argument or a list item after the name: name("value"), ("name", "value").
         b',' | b'(' if quote.is_some() || next == b'(' => {
             let value = value_at(text, spaced + 1)?;
             value.is_quoted.then_some((Assignment::Nested, value))
         }
-        // A block with the value inside: variable "name" { default = "value" }.
+        // A block that contains the value: variable "name" { default = "value" }.
         b'{' if quote.is_some() => {
             let rest = &text[spaced..text.len().min(spaced + 300)];
             let default = find(rest, b"default")?;
@@ -71,7 +72,7 @@ pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assig
     }
 }
 
-/// A value with only spaces, or a word or two, between it and its name.
+/// A value separated from its name by spaces, and perhaps by a word or two.
 fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assignment, Value)> {
     let before = line_before(text, ident.start, 200);
     let rest = &text[at..text.len().min(at + 64)];
@@ -84,14 +85,14 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     if is_flag || is_docker || is_sql || is_netrc {
         return Some((Assignment::Positional, value_at(text, at)?));
     }
-    // A command that sets it: NAME --body value.
+    // A command with a flag for the value: NAME --body value.
     if rest.starts_with(b"-") {
         let n = rest.iter().position(|byte| matches!(byte, b' ' | b'='))?;
         return Some((Assignment::Positional, value_at(text, at + n + 1)?));
     }
-    let said =
+    let linking_word =
         [&b"is "[..], b"to ", b"was ", b"is: ", b"to: "].into_iter().find(|word| rest.starts_with(word));
-    if let Some(word) = said {
+    if let Some(word) = linking_word {
         return Some((Assignment::Nested, value_at(text, at + word.len())?));
     }
     // A type between the name and its value: `password string = "…"`.
@@ -101,13 +102,13 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     if is_set {
         return value_at(text, equals + 1).map(|value| (Assignment::Spaced, value));
     }
-    // A command that sets it: NAME value, where the value looks like nothing else.
+    // A command that takes name and value: NAME value.
     let is_command =
         [&b" set "[..], b" add ", b" put ", b" secret"].into_iter().any(|word| find(before, word).is_some());
     is_command.then(|| value_at(text, at)).flatten().map(|value| (Assignment::Nested, value))
 }
 
-/// A quoted value further on in what a name is given: on the same line, or on the next if that one opens a bracket.
+/// The last quoted value on the rest of a line, or on the next line if this one ends with an open bracket.
 pub(crate) fn last_quoted_value(text: &[u8], from: usize) -> Option<Value> {
     let line = line_from(text, from);
     let is_open = line.trim_ascii_end().ends_with(b"(");
@@ -136,37 +137,37 @@ fn is_upper_case(ident: &[u8]) -> bool {
     ident.iter().all(|byte| !byte.is_ascii_lowercase())
 }
 
-/// Behind the type of a name that is given a value: `: &str = `.
+/// The offset after a type annotation and its equals sign: `: &str = `.
 fn after_type(text: &[u8], at: usize) -> Option<usize> {
-    const LONGEST: usize = 48;
-    let rest = &text[at..text.len().min(at + LONGEST)];
-    let is_of_type = |byte: &u8| {
+    const MAX_TYPE_BYTES: usize = 48;
+    let rest = &text[at..text.len().min(at + MAX_TYPE_BYTES)];
+    let is_type_byte = |byte: &u8| {
         byte.is_ascii_alphabetic()
             || matches!(byte, b' ' | b'&' | b'<' | b'>' | b'[' | b']' | b'|' | b'?' | b'_' | b'.')
     };
-    let n = rest.iter().take_while(|byte| is_of_type(byte)).count();
+    let n = rest.iter().take_while(|byte| is_type_byte(byte)).count();
     let is_equals = rest.get(n) == Some(&b'=') && rest.get(n + 1) != Some(&b'=');
     (is_equals && rest[..n].ends_with(b" ")).then_some(at + n + 1)
 }
 
-/// `<name>` and `<prefix:name>`.
+/// Returns whether the name is an XML element: `<name>`, `<prefix:name>`.
 fn is_element(text: &[u8], at: usize) -> bool {
     let before = line_before(text, at, 40);
     let n = before.iter().rev().take_while(|byte| is_name_byte(**byte) || **byte == b':').count();
     before[..before.len() - n].ends_with(b"<")
 }
 
-/// The value of a list of names and values: `- name: X`, and on the next line `value: y`.
+/// The value in a list of name-value pairs: `- name: X`, and on the next line `value: y`.
 fn name_value_list(text: &[u8], at: usize) -> Option<Value> {
     let rest = &text[at..text.len().min(at + 120)];
     let n = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let quote = quote_at(text, at + n).map_or(0, <[u8]>::len);
     let word = at + n + quote;
     let is_value = text[word..].len() > 6 && text[word..word + 5].eq_ignore_ascii_case(b"value");
-    let behind = word + 5 + quote;
-    (is_value && text.get(behind) == Some(&b':')).then(|| value_at(text, behind + 1)).flatten()
+    let after = word + 5 + quote;
+    (is_value && text.get(after) == Some(&b':')).then(|| value_at(text, after + 1)).flatten()
 }
 
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|window| window == what)
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len()).position(|window| window == needle)
 }

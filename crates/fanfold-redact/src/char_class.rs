@@ -1,6 +1,6 @@
-//! What bytes are, and where words end.
+//! Character classes and word boundaries.
 
-/// Whether a byte belongs to a set.
+/// A set of bytes.
 pub(crate) type Alphabet = fn(u8) -> bool;
 
 pub(crate) fn is_alnum(byte: u8) -> bool {
@@ -15,12 +15,12 @@ pub(crate) fn is_hex(byte: u8) -> bool {
     byte.is_ascii_hexdigit()
 }
 
-/// Letters, digits, `_` and `-`: base64 for addresses.
+/// Base64 for URLs: letters, digits, `_` and `-`.
 pub(crate) fn is_base64url(byte: u8) -> bool {
     is_alnum(byte) || byte == b'_' || byte == b'-'
 }
 
-/// As `url64`, and dots between its parts.
+/// Base64 for URLs, in parts joined by dots.
 pub(crate) fn is_base64url_or_dot(byte: u8) -> bool {
     is_base64url(byte) || byte == b'.'
 }
@@ -29,23 +29,23 @@ pub(crate) fn is_base64(byte: u8) -> bool {
     is_alnum(byte) || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// What an opaque token may be made of in a header.
+/// Characters of a token in an HTTP header (RFC 9110, `token68`).
 pub(crate) fn is_token68(byte: u8) -> bool {
     is_base64(byte) || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Letters, digits, `_`: names in most languages; `-` in most settings.
+/// Characters of names in most languages and settings: letters, digits, `_` and `-`.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     is_base64url(byte)
 }
 
-/// How many bytes from a place on are of an alphabet.
-pub(crate) fn run_len(text: &[u8], at: usize, is_in: Alphabet) -> usize {
-    text[at..].iter().take_while(|byte| is_in(**byte)).count()
+/// Number of bytes of an alphabet from an offset on.
+pub(crate) fn run_len(text: &[u8], at: usize, alphabet: Alphabet) -> usize {
+    text[at..].iter().take_while(|byte| alphabet(**byte)).count()
 }
 
-/// Whether a word may begin here: nothing before it that it would go on from. In text that was escaped, a letter
-/// after a backslash stands for a space.
+/// Returns whether a word may begin at an offset: at the start of the text, or after a separator or an escape sequence
+/// such as `\n` and `%3D`.
 pub(crate) fn is_word_start(text: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|i| text[i]) else { return true };
     if !is_alnum(before) && before != b'_' {
@@ -55,9 +55,9 @@ pub(crate) fn is_word_start(text: &[u8], at: usize) -> bool {
     is_escaped || (at >= 3 && text[at - 3] == b'%' && is_hex(text[at - 2]) && is_hex(before))
 }
 
-/// The bytes from the beginning of the line to a place, at most so many.
-pub(crate) fn line_before(text: &[u8], at: usize, most: usize) -> &[u8] {
-    let from = at.saturating_sub(most);
+/// The text between the beginning of the line and an offset, at most `max_bytes`.
+pub(crate) fn line_before(text: &[u8], at: usize, max_bytes: usize) -> &[u8] {
+    let from = at.saturating_sub(max_bytes);
     let start = text[from..at].iter().rposition(|byte| *byte == b'\n').map_or(from, |i| from + i + 1);
     &text[start..at]
 }

@@ -1,57 +1,57 @@
-//! Whether a value is likely to be a secret, or stands for one that is elsewhere.
+//! Heuristics that decide whether a value is likely to be a secret, a placeholder or code.
 
-/// What values are made of.
+/// Counts of character classes in a value.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct CharStats {
     pub(crate) n_lower: usize,
     pub(crate) n_upper: usize,
     pub(crate) n_digits: usize,
     pub(crate) n_symbols: usize,
-    /// What joins the words of names.
+    /// Separators of words in names.
     pub(crate) n_separators: usize,
-    /// How often a digit, a small and a capital letter follow one another.
+    /// Number of changes between digits, lower-case and upper-case letters.
     pub(crate) n_changes: usize,
 }
 
 impl CharStats {
     pub(crate) fn new(value: &[u8]) -> CharStats {
-        let mut mix = CharStats::default();
+        let mut stats = CharStats::default();
         let mut last = 0;
         for byte in value {
             let class = match byte {
-                // Letters of other alphabets are letters.
+                // Non-ASCII bytes count as lower-case letters.
                 b'a'..=b'z' | 0x80.. => {
-                    mix.n_lower += 1;
+                    stats.n_lower += 1;
                     1
                 }
                 b'A'..=b'Z' => {
-                    mix.n_upper += 1;
+                    stats.n_upper += 1;
                     2
                 }
                 b'0'..=b'9' => {
-                    mix.n_digits += 1;
+                    stats.n_digits += 1;
                     3
                 }
                 b'_' | b'-' | b'.' | b':' => {
-                    mix.n_separators += 1;
+                    stats.n_separators += 1;
                     last
                 }
                 _ => {
-                    mix.n_symbols += 1;
+                    stats.n_symbols += 1;
                     last
                 }
             };
-            mix.n_changes += usize::from(last != 0 && class != last);
+            stats.n_changes += usize::from(last != 0 && class != last);
             last = class;
         }
-        mix
+        stats
     }
 
     fn n_letters(self) -> usize {
         self.n_lower + self.n_upper
     }
 
-    /// Whether it looks drawn by lot: classes change often, as in no name that a person gives.
+    /// Returns whether the value looks random: the character class changes more often than in names.
     pub(crate) fn is_random(self) -> bool {
         let n = self.n_letters() + self.n_digits;
         let is_mixed = self.n_digits >= 2 && self.n_letters() >= 1 && self.n_changes * 6 >= n;
@@ -59,13 +59,13 @@ impl CharStats {
         (is_mixed && self.n_changes >= 3) || is_shuffled
     }
 
-    /// Whether a person may have made it up as a password: letters, and what a rule for passwords asks for.
+    /// Returns whether the value looks like a password: letters, and at least one digit or symbol.
     pub(crate) fn is_password_like(self) -> bool {
         self.n_letters() >= 2 && (self.n_digits >= 1 || self.n_symbols >= 1)
     }
 }
 
-/// Words of values that only say where a secret would stand.
+/// Parts of placeholders.
 const PLACEHOLDER_PARTS: &[&str] = &[
     "your",
     "example",
@@ -101,7 +101,7 @@ const PLACEHOLDER_PARTS: &[&str] = &[
     "mock",
 ];
 
-/// Words that are values as they stand, and no secrets.
+/// Complete values that are not secrets.
 const PLACEHOLDERS: &[&str] = &[
     "password",
     "passwd",
@@ -142,7 +142,7 @@ const PLACEHOLDERS: &[&str] = &[
     "basic",
 ];
 
-/// Whether a value stands for a secret that is elsewhere, or for none.
+/// Returns whether a value is a placeholder for a secret, or a reference to one.
 pub(crate) fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let Ok(lower) = std::str::from_utf8(&lower) else { return false };
@@ -156,24 +156,24 @@ pub(crate) fn is_placeholder(value: &[u8]) -> bool {
         || matches!(first, b'~' | b'.' | b'@' | b'$' | b'{' | b'<' | b'%' | b'[' | b'(')
 }
 
-/// Whether it is written as code writes a name, a call or a path to one.
+/// Returns whether a value looks like a number, a call or a path in source code.
 pub(crate) fn is_code(value: &[u8]) -> bool {
-    // So many digits are a key: no number of a program is that long.
-    const KEY: usize = 66;
+    // Length of a hexadecimal 256-bit key, which is longer than any number in code.
+    const KEY_LEN: usize = 66;
     let is_number =
-        (value.starts_with(b"0x") && value.len() != KEY) || matches!(value.first(), Some(b'*' | b'&'));
-    let is_called =
+        (value.starts_with(b"0x") && value.len() != KEY_LEN) || matches!(value.first(), Some(b'*' | b'&'));
+    let has_brackets =
         value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b'<' | b'>' | b'|'));
-    // What fills up the end of base64 compares nothing.
+    // Padding of base64 is not a comparison.
     let inner = value.strip_suffix(b"==").unwrap_or(value);
     is_number
-        || is_called
+        || has_brackets
         || inner.windows(2).any(|pair| matches!(pair, b"::" | b"->" | b"=>" | b"&&" | b"||" | b"=="))
 }
 
-/// Whether it is a few words drawn by lot, as pass phrases are, and no sentence.
+/// Returns whether a value is a passphrase of a few random words and not a sentence.
 pub(crate) fn is_passphrase(value: &[u8]) -> bool {
-    const OF_SENTENCES: &[&[u8]] = &[
+    const SENTENCE_WORDS: &[&[u8]] = &[
         b"the",
         b"a",
         b"an",
@@ -217,12 +217,12 @@ pub(crate) fn is_passphrase(value: &[u8]) -> bool {
     ];
     let words: Vec<&[u8]> = value.split(|byte| *byte == b' ').collect();
     let is_word = |word: &&[u8]| {
-        word.len() >= 3 && word.iter().all(u8::is_ascii_lowercase) && !OF_SENTENCES.contains(word)
+        word.len() >= 3 && word.iter().all(u8::is_ascii_lowercase) && !SENTENCE_WORDS.contains(word)
     };
     (3..=8).contains(&words.len()) && words.iter().all(is_word)
 }
 
-/// How many bytes at the beginning are the words that a wallet is made again from: twelve to twenty-four of them, all small.
+/// The length of a wallet's seed phrase at the start of a value: 12 to 24 lower-case words.
 pub(crate) fn seed_phrase_len(value: &[u8]) -> Option<usize> {
     let mut ends = Vec::new();
     let mut at = 0;

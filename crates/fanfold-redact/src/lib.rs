@@ -1,7 +1,7 @@
-//! Takes secrets out of text before it goes to a log, a summary or an export.
+//! Redacts secrets in text, for logs, summaries and exports.
 //!
-//! One pass looks for short words that stand at or beside secrets; only where one stands is it looked closer. What is
-//! found is replaced by a mark that says what was there:
+//! One Aho-Corasick pass finds trigger words: prefixes of tokens, names of secrets and parts of URLs or commands. A
+//! detector then examines the text around each trigger. A secret is replaced by a label of its kind:
 //!
 //! ```
 //! let text = "curl -H 'x-api-key: 9fK2mQ7xT4vB8nL1' https://api.example.com";
@@ -9,8 +9,8 @@
 //! assert_eq!(clean, "curl -H 'x-api-key: [redacted: key]' https://api.example.com");
 //! ```
 //!
-//! A secret that nothing tells from other text (no form of its own, no name beside it) is not found. What only looks
-//! like one (a name of a variable, a placeholder, a hash) stays.
+//! A secret without a known format and without a name is not found. A variable name, a placeholder or a hash is left
+//! unchanged.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
@@ -30,22 +30,23 @@ use std::ops::Range;
 
 pub use scanner::find_secrets;
 
-/// A secret in a text.
+/// A secret found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// Where it stands.
+    /// Its position in bytes.
     pub range: Range<usize>,
-    /// What it is, in a word or two.
+    /// A label in a word or two.
     pub kind: &'static str,
 }
 
-/// The text with a mark for each secret. It is the text itself if there is none.
+/// Replaces each secret in a text by a label.
 pub fn redact(text: &str) -> Cow<'_, str> {
     redact_within(text, 0..text.len())
 }
 
-/// A part of a text with a mark for each secret that reaches into it. What stands around the part tells what in it is secret: a line of
-/// a key is known by the first one. A range that does not lie between characters is taken for the nearest that does.
+/// A part of a text with each secret in it replaced by a label. The whole text is scanned, since a secret may only be
+/// recognised by text outside of the part, such as the first line of a private key. The range is rounded to character
+/// boundaries.
 pub fn redact_within(text: &str, range: Range<usize>) -> Cow<'_, str> {
     let to = text.floor_char_boundary(range.end);
     let mut end = text.ceil_char_boundary(range.start).min(to);

@@ -1,4 +1,4 @@
-//! Values beside a name that tells: settings, JSON, code, headers, flags, tables.
+//! Values assigned to a name that indicates a secret: in settings, JSON, code, headers, flags and tables.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::char_class::is_name_byte;
 use crate::heuristics::{CharStats, is_code, is_passphrase, is_placeholder, seed_phrase_len};
 use crate::value::{Value, line_from};
 
-/// Words that a name of a secret has. Most of them stand in other names as well.
+/// Trigger words that occur in names of secrets. Most of them occur in other names as well.
 pub(crate) const NAME_PARTS: &[&str] = &[
     "password",
     "passwd",
@@ -85,7 +85,7 @@ pub(crate) const NAME_PARTS: &[&str] = &[
     "recoveryphrase",
 ];
 
-/// What the name of a secret ends with, small and without what joins its words.
+/// Endings of names of secrets, in lower case and without separators.
 const NAME_SUFFIXES: &[(&str, SecretKind)] = &[
     ("password", SecretKind::Password),
     ("passwd", SecretKind::Password),
@@ -113,7 +113,7 @@ enum SecretKind {
     Secret,
     Token,
     Key,
-    /// The words of a wallet.
+    /// The words that restore a wallet.
     SeedPhrase,
 }
 
@@ -129,17 +129,17 @@ impl SecretKind {
     }
 }
 
-/// The secret beside a name that has one of the words at a place.
+/// The secret assigned to a name that contains the trigger word at `word`.
 pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<usize>, &'static str)> {
     let ident = identifier(text, word);
     let kind = secret_kind(&text[ident.clone()])?;
-    let (way, value) = assigned_value(text, &ident)?;
+    let (assignment, value) = assigned_value(text, &ident)?;
     if kind == SecretKind::SeedPhrase {
         let start = value.range.start;
         let end = if value.is_quoted { value.range.end } else { start + line_from(text, start).len() };
         return seed_phrase_len(&text[start..end]).map(|n| (start..start + n, kind.label()));
     }
-    if is_secret(&text[value.range.clone()], kind, way, &value) {
+    if is_secret(&text[value.range.clone()], kind, assignment, &value) {
         return Some((value.range, kind.label()));
     }
     if kind == SecretKind::Password && !value.is_quoted {
@@ -149,29 +149,33 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
             return Some((value.range.start..value.range.start + line.len(), kind.label()));
         }
     }
-    // What is given may stand inside of a call, or after what is tried first.
-    let is_within = !value.is_quoted && matches!(way, Assignment::Spaced | Assignment::Tight);
-    let value = is_within.then(|| last_quoted_value(text, value.range.start)).flatten()?;
+    // The value may be an argument of a call, or the default after another expression.
+    let may_be_nested = !value.is_quoted && matches!(assignment, Assignment::Spaced | Assignment::Tight);
+    let value = may_be_nested.then(|| last_quoted_value(text, value.range.start)).flatten()?;
     is_secret(&text[value.range.clone()], kind, Assignment::Nested, &value)
         .then_some((value.range, kind.label()))
 }
 
 fn identifier(text: &[u8], word: Range<usize>) -> Range<usize> {
-    const LONGEST: usize = 64;
+    const MAX_NAME_BYTES: usize = 64;
     let is_name = |byte: &&u8| is_name_byte(**byte);
     let start = word.start
-        - text[word.start.saturating_sub(LONGEST)..word.start].iter().rev().take_while(is_name).count();
+        - text[word.start.saturating_sub(MAX_NAME_BYTES)..word.start]
+            .iter()
+            .rev()
+            .take_while(is_name)
+            .count();
     let start = start + text[start..word.end].iter().take_while(|byte| **byte == b'-').count();
-    // A word of ours may end with what joins it to its value.
+    // A trigger word may end with the separator before its value.
     let end = if is_name_byte(text[word.end - 1]) { word.end } else { word.end - 1 };
-    let rest = &text[end..text.len().min(end + LONGEST)];
+    let rest = &text[end..text.len().min(end + MAX_NAME_BYTES)];
     start..end + rest.iter().take_while(is_name).count()
 }
 
 fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
     let mut plain = String::with_capacity(ident.len());
     plain.extend(ident.iter().filter(|byte| alnum(**byte)).map(|byte| char::from(byte.to_ascii_lowercase())));
-    // `API_KEY_2`, `token_prod`: which one it is.
+    // `API_KEY_2`, `token_prod`: ignore the suffix.
     let base = plain.trim_end_matches(|last: char| last.is_ascii_digit());
     let base = ["production", "prod", "staging", "dev", "live", "base64", "b64", "value"]
         .iter()
@@ -179,11 +183,11 @@ fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
         .unwrap_or(base);
     let (end, kind) = NAME_SUFFIXES.iter().find(|(end, _)| base.ends_with(end))?;
     let before = &base[..base.len() - end.len()];
-    let is_meant = match *end {
-        // Many words end so.
+    let is_secret_name = match *end {
+        // Many other words have these endings.
         "pass" | "auth" | "pat" => before.is_empty() || starts_word(ident, end),
         "key" => {
-            const OF_SECRETS: &[&str] = &[
+            const KEY_QUALIFIERS: &[&str] = &[
                 "api",
                 "access",
                 "private",
@@ -203,59 +207,59 @@ fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
                 "user",
                 "application",
             ];
-            OF_SECRETS.iter().any(|word| before.ends_with(word)) && !before.ends_with("public")
+            KEY_QUALIFIERS.iter().any(|word| before.ends_with(word)) && !before.ends_with("public")
         }
         _ => true,
     };
-    is_meant.then_some(*kind)
+    is_secret_name.then_some(*kind)
 }
 
 fn alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
-/// Whether a name's last word begins with what joins words, or with a capital.
+/// Returns whether `word`, the ending of a name, begins after a separator or with a capital.
 fn starts_word(ident: &[u8], word: &str) -> bool {
     let Some(start) = ident.len().checked_sub(word.len()) else { return false };
     let before = start.checked_sub(1).map(|i| ident[i]);
     matches!(before, Some(b'_' | b'-')) || ident[start].is_ascii_uppercase()
 }
 
-fn is_secret(bytes: &[u8], kind: SecretKind, way: Assignment, value: &Value) -> bool {
-    let least = if kind == SecretKind::Password { 5 } else { 8 };
-    if bytes.len() < least || is_placeholder(bytes) {
+fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Value) -> bool {
+    let min_len = if kind == SecretKind::Password { 5 } else { 8 };
+    if bytes.len() < min_len || is_placeholder(bytes) {
         return false;
     }
     if bytes.iter().any(u8::is_ascii_whitespace) {
         return kind == SecretKind::Password && is_passphrase(bytes);
     }
-    let mix = CharStats::new(bytes);
-    let is_drawn = mix.is_random()
-        || (mix.n_digits >= 2 && mix.is_password_like() && mix.n_separators <= 1 && bytes.len() >= 16);
-    let is_password = kind == SecretKind::Password && mix.is_password_like();
+    let stats = CharStats::new(bytes);
+    let looks_random = stats.is_random()
+        || (stats.n_digits >= 2 && stats.is_password_like() && stats.n_separators <= 1 && bytes.len() >= 16);
+    let is_password = kind == SecretKind::Password && stats.is_password_like();
     if value.is_quoted {
-        return is_drawn || (is_password && (way != Assignment::Nested || mix.n_digits >= 1));
+        return looks_random || (is_password && (assignment != Assignment::Nested || stats.n_digits >= 1));
     }
-    // Brackets may stand in a password, where no code stands.
-    if is_code(bytes) && !(is_password && value.ends_line && mix.n_digits >= 2 && mix.n_symbols >= 3) {
+    // A value with brackets may still be a password if it ends the line and has enough digits and symbols.
+    if is_code(bytes) && !(is_password && value.ends_line && stats.n_digits >= 2 && stats.n_symbols >= 3) {
         return false;
     }
-    // A name of a variable has letters, digits, `_` and dots; a secret that looks like one is told by where it stands.
+    // Variable names have letters, digits, `_` and dots, so for similar values the syntax decides.
     let is_like_name =
         bytes.iter().all(|byte| alnum(*byte) || matches!(byte, b'_' | b'.')) && !bytes[0].is_ascii_digit();
-    match way {
+    match assignment {
         Assignment::Environment | Assignment::Positional => {
-            (is_password && (mix.n_digits + mix.n_symbols >= 1))
-                || is_drawn
-                || (mix.n_digits >= 2 && mix.is_password_like())
-                // A token of digits alone: in an environment nothing else is called so.
-                || (way == Assignment::Environment && kind == SecretKind::Token && mix.n_digits == bytes.len())
+            (is_password && (stats.n_digits + stats.n_symbols >= 1))
+                || looks_random
+                || (stats.n_digits >= 2 && stats.is_password_like())
+                // In an environment, a number with such a name is a token.
+                || (assignment == Assignment::Environment && kind == SecretKind::Token && stats.n_digits == bytes.len())
         }
-        Assignment::Nested => is_drawn,
+        Assignment::Nested => looks_random,
         Assignment::Spaced | Assignment::Tight if kind == SecretKind::Password => {
-            let is_plain = mix.n_separators == 0 && (value.ends_line || mix.n_digits >= 2);
-            mix.is_random() || (is_password && (!is_like_name || (mix.n_digits >= 1 && is_plain)))
+            let is_plain = stats.n_separators == 0 && (value.ends_line || stats.n_digits >= 2);
+            stats.is_random() || (is_password && (!is_like_name || (stats.n_digits >= 1 && is_plain)))
         }
-        Assignment::Spaced | Assignment::Tight => mix.is_random() && bytes.len() >= 12,
+        Assignment::Spaced | Assignment::Tight => stats.is_random() && bytes.len() >= 12,
     }
 }

@@ -1,4 +1,4 @@
-//! Private keys, whole or cut off.
+//! PEM private keys, complete or truncated.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use crate::char_class::is_base64;
 
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
-/// No key is longer.
+/// Maximum length of a key.
 const MAX_KEY_BYTES: usize = 20_000;
 
-/// The range of a private key whose first line begins at a place: what stands between its first and its last line.
+/// The body of a private key whose first line begins at an offset.
 pub(crate) fn private_key_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = &text[at..text.len().min(at + MAX_KEY_BYTES)];
     if !rest.starts_with(BEGIN) {
@@ -23,30 +23,30 @@ pub(crate) fn private_key_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     (end > body + 16).then_some(at + body..at + end)
 }
 
-/// How far lines of a key go, with their breaks as they are or escaped: to its last line, or to where it was cut off.
+/// The length of a key's lines up to its last line or truncation. Line breaks may be escaped.
 fn key_body_len(text: &[u8]) -> usize {
     let mut end = 0;
     while end < text.len() {
         let rest = &text[end..];
         let n = line_len(rest);
-        let words = strip_line_prefix(&rest[..n]);
-        if let Some(last) = find(words, END) {
-            return end + (n - words.len()) + last;
+        let content = strip_line_prefix(&rest[..n]);
+        if let Some(last) = find(content, END) {
+            return end + (n - content.len()) + last;
         }
-        let name = words.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
-        let is_header = name > 0 && words[name..].starts_with(b": ") && words.len() < 80;
-        // The last line that is there may go on with what quotes the key.
-        let n_key = words.iter().take_while(|byte| is_base64(**byte)).count();
-        if n_key < words.len() && !is_header {
+        let name = content.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
+        let is_header = name > 0 && content[name..].starts_with(b": ") && content.len() < 80;
+        // In a truncated key, other text may follow on the last line.
+        let n_key = content.iter().take_while(|byte| is_base64(**byte)).count();
+        if n_key < content.len() && !is_header {
             let is_cut = n_key >= 16;
-            return if is_cut { end + (n - words.len()) + n_key } else { end };
+            return if is_cut { end + (n - content.len()) + n_key } else { end };
         }
         end += n + line_break_len(&rest[n..]);
     }
     end.min(text.len())
 }
 
-/// How long a line is.
+/// The length of the first line.
 fn line_len(text: &[u8]) -> usize {
     let is_break = |i: &usize| {
         matches!(text[*i], b'\n' | b'\r')
@@ -57,13 +57,13 @@ fn line_len(text: &[u8]) -> usize {
     (0..text.len()).find(is_break).unwrap_or(text.len())
 }
 
-/// How long the break of a line is, as it is or escaped once or twice.
+/// The length of a line break, which may be escaped once or twice.
 fn line_break_len(text: &[u8]) -> usize {
     text.iter().take_while(|byte| matches!(byte, b'\n' | b'\r' | b'\\')).count()
         + usize::from(text.first() == Some(&b'\\'))
 }
 
-/// A line without what a listing or a diff has before it.
+/// A line without the prefix of a listing or a diff.
 fn strip_line_prefix(line: &[u8]) -> &[u8] {
     let trimmed = line.trim_ascii();
     let n_digits = trimmed.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -80,6 +80,6 @@ fn strip_line_prefix(line: &[u8]) -> &[u8] {
     if is_diff { trimmed[1..].trim_ascii() } else { trimmed }
 }
 
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|window| window == what)
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len()).position(|window| window == needle)
 }

@@ -1,4 +1,4 @@
-//! All secrets of a text in one pass: words that stand at or beside secrets, and a closer look where one stands.
+//! Finds all secrets of a text in one pass: an automaton finds trigger words, and detectors examine the text there.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -17,61 +17,61 @@ use crate::token_formats::{
 };
 use crate::url_passwords::{dsn_password_at, oracle_password_at, url_password_at};
 
-/// What a word that was seen may stand for.
+/// The detector that a trigger word calls.
 #[derive(Debug, Clone, Copy)]
 enum Detector {
     Format(usize),
     Named,
     WebToken,
     PrivateKey,
-    Address,
+    Url,
     Bearer,
     Basic,
     Cookie,
-    Command,
-    Identified,
-    Listed,
+    CommandPassword,
+    IdentifiedBy,
+    Pgpass,
     Signature,
-    Hook,
-    Bot,
-    /// How many bytes stand before the mark, and behind it at least.
-    Marked(&'static str, usize, usize),
-    Listener,
+    Webhook,
+    BotToken,
+    /// A token with this marker, and its number of bytes before and its minimum after the marker.
+    Marker(&'static str, usize, usize),
+    Dsn,
     Oracle,
     Airtable,
     Discord,
 }
 
-/// Words beside those of the tables.
+/// Trigger words that are not in the tables.
 const OTHER_TRIGGERS: &[(&str, Detector)] = &[
     ("eyJ", Detector::WebToken),
     ("-----BEGIN ", Detector::PrivateKey),
-    ("://", Detector::Address),
+    ("://", Detector::Url),
     ("bearer ", Detector::Bearer),
     ("bearer%20", Detector::Bearer),
     ("authorization: token ", Detector::Bearer),
     ("authorization: apikey ", Detector::Bearer),
     ("basic ", Detector::Basic),
     ("cookie: ", Detector::Cookie),
-    (" -u ", Detector::Command),
-    (" --user ", Detector::Command),
-    (" -p", Detector::Command),
-    (":5432:", Detector::Listed),
-    (":5433:", Detector::Listed),
-    (":6432:", Detector::Listed),
-    (":*:*:", Detector::Listed),
-    ("identified by ", Detector::Identified),
+    (" -u ", Detector::CommandPassword),
+    (" --user ", Detector::CommandPassword),
+    (" -p", Detector::CommandPassword),
+    (":5432:", Detector::Pgpass),
+    (":5433:", Detector::Pgpass),
+    (":6432:", Detector::Pgpass),
+    (":*:*:", Detector::Pgpass),
+    ("identified by ", Detector::IdentifiedBy),
     ("sig=", Detector::Signature),
     ("signature=", Detector::Signature),
-    ("hooks.slack.com/services/", Detector::Hook),
-    ("/api/webhooks/", Detector::Hook),
-    ("webhook.office.com/", Detector::Hook),
-    (":AA", Detector::Bot),
-    ("AZDO", Detector::Marked("AZDO", 76, 4)),
-    (".atlasv1.", Detector::Marked(".atlasv1.", 14, 60)),
-    ("NRAL", Detector::Marked("NRAL", 36, 0)),
-    ("@tcp(", Detector::Listener),
-    ("@unix(", Detector::Listener),
+    ("hooks.slack.com/services/", Detector::Webhook),
+    ("/api/webhooks/", Detector::Webhook),
+    ("webhook.office.com/", Detector::Webhook),
+    (":AA", Detector::BotToken),
+    ("AZDO", Detector::Marker("AZDO", 76, 4)),
+    (".atlasv1.", Detector::Marker(".atlasv1.", 14, 60)),
+    ("NRAL", Detector::Marker("NRAL", 36, 0)),
+    ("@tcp(", Detector::Dsn),
+    ("@unix(", Detector::Dsn),
     (":thin:", Detector::Oracle),
     ("pat", Detector::Airtable),
     ("MT", Detector::Discord),
@@ -85,31 +85,31 @@ struct Triggers {
 }
 
 static TRIGGERS: LazyLock<Triggers> = LazyLock::new(|| {
-    let formed = TOKEN_FORMATS.iter().enumerate().map(|(i, form)| (form.prefix, Detector::Format(i)));
+    let formats = TOKEN_FORMATS.iter().enumerate().map(|(i, format)| (format.prefix, Detector::Format(i)));
     let named = NAME_PARTS.iter().map(|word| (*word, Detector::Named));
-    let (words, looks): (Vec<&str>, Vec<Detector>) =
-        formed.chain(named).chain(OTHER_TRIGGERS.iter().copied()).unzip();
+    let (words, detectors): (Vec<&str>, Vec<Detector>) =
+        formats.chain(named).chain(OTHER_TRIGGERS.iter().copied()).unzip();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)
         .kind(Some(AhoCorasickKind::DFA))
         .build(words);
-    #[expect(clippy::expect_used, reason = "the words are written above, and few")]
-    Triggers { automaton: automaton.expect("so few words make an automaton"), detectors: looks }
+    #[expect(clippy::expect_used, reason = "the patterns are constants")]
+    Triggers { automaton: automaton.expect("the patterns fit into an automaton"), detectors }
 });
 
-/// Every secret in a text, in order; none overlaps another.
+/// All secrets of a text, in order and without overlaps.
 pub fn find_secrets(text: &str) -> Vec<Secret> {
     let bytes = text.as_bytes();
-    let Triggers { automaton, detectors: looks } = &*TRIGGERS;
+    let Triggers { automaton, detectors } = &*TRIGGERS;
     let mut found: Vec<Secret> = Vec::new();
     let mut cookies = Vec::new();
     let mut end = 0;
-    for seen in automaton.find_overlapping_iter(bytes) {
-        if seen.start() < end {
+    for trigger in automaton.find_overlapping_iter(bytes) {
+        if trigger.start() < end {
             continue;
         }
-        let secret = detect(bytes, seen.range(), looks[seen.pattern().as_usize()], &mut cookies);
+        let secret = detect(bytes, trigger.range(), detectors[trigger.pattern().as_usize()], &mut cookies);
         let all = cookies.drain(..).map(|range| (range, "cookie")).chain(secret);
         for (range, kind) in all {
             if range.start >= end && text.is_char_boundary(range.start) && text.is_char_boundary(range.end) {
@@ -123,37 +123,39 @@ pub fn find_secrets(text: &str) -> Vec<Secret> {
 
 fn detect(
     text: &[u8],
-    seen: Range<usize>,
-    look: Detector,
+    trigger: Range<usize>,
+    detector: Detector,
     cookies: &mut Vec<Range<usize>>,
 ) -> Option<(Range<usize>, &'static str)> {
-    let Range { start, end } = seen;
-    match look {
+    let Range { start, end } = trigger;
+    match detector {
         Detector::Format(i) => {
             token_at(text, start, &TOKEN_FORMATS[i]).map(|range| (range, TOKEN_FORMATS[i].kind))
         }
-        Detector::Named => named_secret_at(text, seen),
+        Detector::Named => named_secret_at(text, trigger),
         Detector::WebToken => web_token_at(text, start).map(|range| (range, "web token")),
         Detector::PrivateKey => private_key_at(text, start).map(|range| (range, "private key")),
-        Detector::Address => url_password_at(text, start).map(|range| (range, "password")),
+        Detector::Url => url_password_at(text, start).map(|range| (range, "password")),
         Detector::Bearer => bearer_at(text, end).map(|range| (range, "token")),
         Detector::Basic => basic_at(text, end).map(|range| (range, "credentials")),
         Detector::Cookie => {
             cookies_at(text, end, cookies);
             None
         }
-        Detector::Command => command_password_at(text, start, &text[seen]).map(|range| (range, "password")),
-        Detector::Identified => identified_by_at(text, end).map(|range| (range, "password")),
-        Detector::Listed => pgpass_at(text, start).map(|range| (range, "password")),
-        Detector::Signature => signature_at(text, end).map(|range| (range, "signature")),
-        Detector::Hook => webhook_at(text, end).map(|range| (range, "webhook")),
-        Detector::Marked(mark, before, behind) => {
-            token_with_marker_at(text, start, (mark, before, behind)).map(|range| (range, "key"))
+        Detector::CommandPassword => {
+            command_password_at(text, start, &text[trigger]).map(|range| (range, "password"))
         }
-        Detector::Listener => dsn_password_at(text, start).map(|range| (range, "password")),
+        Detector::IdentifiedBy => identified_by_at(text, end).map(|range| (range, "password")),
+        Detector::Pgpass => pgpass_at(text, start).map(|range| (range, "password")),
+        Detector::Signature => signature_at(text, end).map(|range| (range, "signature")),
+        Detector::Webhook => webhook_at(text, end).map(|range| (range, "webhook")),
+        Detector::Marker(marker, before, after) => {
+            token_with_marker_at(text, start, (marker, before, after)).map(|range| (range, "key"))
+        }
+        Detector::Dsn => dsn_password_at(text, start).map(|range| (range, "password")),
         Detector::Oracle => oracle_password_at(text, end).map(|range| (range, "password")),
         Detector::Airtable => airtable_at(text, start).map(|range| (range, "airtable token")),
         Detector::Discord => discord_at(text, start).map(|range| (range, "discord token")),
-        Detector::Bot => bot_token_at(text, start).map(|range| (range, "bot token")),
+        Detector::BotToken => bot_token_at(text, start).map(|range| (range, "bot token")),
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets with a form of their own: a beginning that nothing else has, an alphabet and a length.
+//! Secrets with a format of their own: a prefix, an alphabet and a length.
 
 use crate::char_class::{
     Alphabet, is_alnum, is_base64, is_base64url, is_base64url_or_dot, is_hex, is_upper_alnum, is_word_start,
@@ -6,28 +6,28 @@ use crate::char_class::{
 };
 use crate::heuristics::{CharStats, is_placeholder};
 
-/// A kind of secret that is known by how it begins.
+/// A token format that is recognised by a prefix.
 pub(crate) struct TokenFormat {
     pub(crate) kind: &'static str,
     pub(crate) prefix: &'static str,
     alphabet: Alphabet,
-    /// How many bytes follow at least, and how many at most.
+    /// Minimum and maximum number of bytes after the prefix.
     length: (usize, usize),
 }
 
 const fn token(
     kind: &'static str,
-    start: &'static str,
-    rest: Alphabet,
-    least: usize,
-    most: usize,
+    prefix: &'static str,
+    alphabet: Alphabet,
+    min: usize,
+    max: usize,
 ) -> TokenFormat {
-    TokenFormat { kind, prefix: start, alphabet: rest, length: (least, most) }
+    TokenFormat { kind, prefix, alphabet, length: (min, max) }
 }
 
 const UNBOUNDED: usize = 4096;
 
-/// All of them. A longer beginning stands before a shorter one of it.
+/// All formats. A prefix that begins with another one comes before it.
 pub(crate) const TOKEN_FORMATS: &[TokenFormat] = &[
     token("aws key id", "AKIA", is_upper_alnum, 16, 16),
     token("aws key id", "ASIA", is_upper_alnum, 16, 16),
@@ -207,56 +207,56 @@ pub(crate) const TOKEN_FORMATS: &[TokenFormat] = &[
     token("gitlab token", "gloas-", is_hex, 64, 64),
 ];
 
-/// The range of a secret that begins at a place, if it is one of this kind.
-pub(crate) fn token_at(text: &[u8], at: usize, form: &TokenFormat) -> Option<std::ops::Range<usize>> {
-    if !text[at..].starts_with(form.prefix.as_bytes()) {
+/// The token of a format that begins at an offset.
+pub(crate) fn token_at(text: &[u8], at: usize, format: &TokenFormat) -> Option<std::ops::Range<usize>> {
+    if !text[at..].starts_with(format.prefix.as_bytes()) {
         return None;
     }
-    let (from, start) = match form.prefix {
-        // Its mark stands behind the first letters.
+    let (from, start) = match format.prefix {
+        // This marker comes after the first characters of the secret.
         "Q~" => (at + 2, at.checked_sub(4)?),
-        "access_token$" => (at + form.prefix.len(), at),
-        _ => (at + form.prefix.len(), at),
+        "access_token$" => (at + format.prefix.len(), at),
+        _ => (at + format.prefix.len(), at),
     };
     if !is_word_start(text, start) {
         return None;
     }
-    let n = run_len(text, from, form.alphabet);
-    let (least, most) = form.length;
-    if n < least || n > most {
+    let n = run_len(text, from, format.alphabet);
+    let (min, max) = format.length;
+    if n < min || n > max {
         return None;
     }
     let rest = &text[from..from + n];
-    let mix = CharStats::new(rest);
-    let is_drawn = match form.prefix {
-        // Many words begin like these; what follows must be drawn by lot.
+    let stats = CharStats::new(rest);
+    let looks_random = match format.prefix {
+        // Many words begin with these prefixes, so the rest must look random.
         "sk-" | "fw_" | "hf_" | "re_" | "secret_" | "xai-" | "key-" | "SK" | "cio" | "oy2" | "EAAA"
-        | "co_" | "A3-" | "fm2_" | "glc_" => mix.is_random(),
-        _ => mix.n_digits >= 1 || mix.is_random(),
+        | "co_" | "A3-" | "fm2_" | "glc_" => stats.is_random(),
+        _ => stats.n_digits >= 1 || stats.is_random(),
     };
-    // A mark of a placeholder may come about by lot in a long token, but not in its first bytes.
-    let is_real = is_drawn && !is_placeholder(&rest[..rest.len().min(24)]);
-    is_real.then_some(start..from + n)
+    // A long random token may contain a placeholder by chance, so only its first bytes are checked.
+    let is_token = looks_random && !is_placeholder(&rest[..rest.len().min(24)]);
+    is_token.then_some(start..from + n)
 }
 
-/// The range of a secret that has a mark inside: so many bytes before it and behind it.
+/// A token that contains a marker, with a number of bytes before it and a minimum number after it.
 pub(crate) fn token_with_marker_at(
     text: &[u8],
     at: usize,
-    (mark, before, behind): (&str, usize, usize),
+    (marker, before, after): (&str, usize, usize),
 ) -> Option<std::ops::Range<usize>> {
-    let end = at + mark.len();
-    if &text[at..end] != mark.as_bytes() || !is_word_start(text, at.checked_sub(before)?) {
+    let end = at + marker.len();
+    if &text[at..end] != marker.as_bytes() || !is_word_start(text, at.checked_sub(before)?) {
         return None;
     }
     let start = at - before;
     let is_whole =
-        text[start..at].iter().all(|byte| is_alnum(*byte)) && run_len(text, end, is_base64url) >= behind;
+        text[start..at].iter().all(|byte| is_alnum(*byte)) && run_len(text, end, is_base64url) >= after;
     let stop = end + run_len(text, end, is_base64url);
     (is_whole && CharStats::new(&text[start..stop]).is_random()).then_some(start..stop)
 }
 
-/// The range of a JSON web token that begins at a place.
+/// The JSON web token that begins at an offset.
 pub(crate) fn web_token_at(text: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
     if !text[at..].starts_with(b"eyJ") || !is_word_start(text, at) {
         return None;
@@ -268,31 +268,31 @@ pub(crate) fn web_token_at(text: &[u8], at: usize) -> Option<std::ops::Range<usi
     }
     let end = at + run_len(text, at, is_base64url_or_dot);
     let body = run_len(text, dot + 1, is_base64url);
-    // Three parts, or five if it is encrypted, of which the second may be empty.
+    // A signed token has three parts, an encrypted one five.
     let is_signed = body >= 8 && text[dot + 1..].starts_with(b"eyJ");
-    let is_sealed = text[at..end].iter().filter(|byte| **byte == b'.').count() == 4;
-    (is_signed || is_sealed).then_some(at..end)
+    let is_encrypted = text[at..end].iter().filter(|byte| **byte == b'.').count() == 4;
+    (is_signed || is_encrypted).then_some(at..end)
 }
 
-/// `pat` and 14 letters or digits, a dot, 64 hexadecimal digits.
+/// An Airtable token: `pat` and 14 letters or digits, a dot, 64 hexadecimal digits.
 pub(crate) fn airtable_at(text: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
-    let is_it = text.get(at + 17) == Some(&b'.')
+    let is_match = text.get(at + 17) == Some(&b'.')
         && text[at..].starts_with(b"pat")
         && run_len(text, at, is_alnum) == 17
         && run_len(text, at + 18, is_hex) == 64
         && is_word_start(text, at);
-    is_it.then_some(at..at + 82)
+    is_match.then_some(at..at + 82)
 }
 
-/// A number in base64, a dot, a time of six letters, a dot, and what it is signed with.
+/// A Discord token: a number in base64, a dot, six characters for the time, a dot, a signature.
 pub(crate) fn discord_at(text: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
-    // Most places are passed by looking at three bytes.
+    // A cheap check first, since its triggers are frequent.
     let dot = (24..=28).find(|n| text.get(at + n) == Some(&b'.'))?;
     if text.get(at + dot + 7) != Some(&b'.') || !is_word_start(text, at) || run_len(text, at, is_alnum) != dot
     {
         return None;
     }
     let n = run_len(text, at + dot + 8, is_base64url);
-    let is_it = run_len(text, at + dot + 1, is_base64url) == 6 && (27..=40).contains(&n);
-    is_it.then_some(at..at + dot + 8 + n)
+    let is_match = run_len(text, at + dot + 1, is_base64url) == 6 && (27..=40).contains(&n);
+    is_match.then_some(at..at + dot + 8 + n)
 }

@@ -1,8 +1,8 @@
-//! Where a value begins and ends.
+//! Finds the start and end of a value.
 
 use std::ops::Range;
 
-/// No secret of one line is longer.
+/// Maximum length of a secret on one line.
 const MAX_VALUE_BYTES: usize = 8_000;
 
 /// A value in a text.
@@ -10,11 +10,11 @@ const MAX_VALUE_BYTES: usize = 8_000;
 pub(crate) struct Value {
     pub(crate) range: Range<usize>,
     pub(crate) is_quoted: bool,
-    /// Nothing but the end of the line comes after it.
+    /// True if only white space follows on the line.
     pub(crate) ends_line: bool,
 }
 
-/// A quote with the backslashes before it: so it ends, too.
+/// The quote at an offset with the backslashes before it. The value ends with the same bytes.
 pub(crate) fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
     let rest = &text[at..text.len().min(at + 8)];
     if rest.starts_with(b"&quot;") {
@@ -25,15 +25,15 @@ pub(crate) fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
     matches!(quote, b'"' | b'\'' | b'`').then(|| &rest[..=n_slashes])
 }
 
-/// The place after spaces.
+/// The offset after spaces.
 pub(crate) fn skip_spaces(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// The value that begins at a place.
+/// The value at an offset, after spaces.
 pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
     let mut from = skip_spaces(text, at);
-    // Letters before a quote say how it is read.
+    // Skip the prefix of a string literal.
     let is_letter = text.get(from).is_some_and(|byte| matches!(byte, b'b' | b'r' | b'f' | b'u' | b'@'));
     if is_letter && quote_at(text, from + 1).is_some() {
         from += 1;
@@ -53,21 +53,21 @@ pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
     (n > 0).then_some(Value { range: from..from + n, is_quoted: false, ends_line })
 }
 
-/// Whether a plain quote stands for itself, after a backslash.
+/// Returns whether a backslash escapes a plain quote.
 fn is_escaped(line: &[u8], at: usize, quote: &[u8]) -> bool {
     quote.len() == 1 && line[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// How much of a word is the value: it ends where another one begins, and before what closes around it.
+/// The length of an unquoted value: it ends before another assignment and before brackets that it did not open.
 fn unquoted_len(word: &[u8]) -> usize {
     let mut end = word.len();
     for (i, byte) in word.iter().enumerate() {
         let rest = &word[i + 1..];
         let is_end = match byte {
             b'"' | b'`' | b'<' | b'>' | b'\'' => true,
-            // An escaped break of a line.
+            // An escaped line break, tab, quote or backslash.
             b'\\' => matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"' | b'\\')),
-            // Another name and value, or nothing, comes next.
+            // The end, or another assignment.
             b'&' | b';' | b',' | b'|' => rest.is_empty() || starts_assignment(rest),
             _ => false,
         };
@@ -78,15 +78,15 @@ fn unquoted_len(word: &[u8]) -> usize {
     }
     let mut value = &word[..end];
     while let Some((last, before)) = value.split_last() {
-        let opens = |open: u8| before.contains(&open);
-        let is_around = match last {
-            b')' => !opens(b'('),
-            b']' => !opens(b'['),
-            b'}' => !opens(b'{'),
+        let contains = |open: u8| before.contains(&open);
+        let is_closing = match last {
+            b')' => !contains(b'('),
+            b']' => !contains(b'['),
+            b'}' => !contains(b'{'),
             b',' | b';' => true,
             _ => false,
         };
-        if !is_around {
+        if !is_closing {
             break;
         }
         value = before;
@@ -102,7 +102,7 @@ fn starts_assignment(text: &[u8]) -> bool {
     n > 0 && matches!(text.get(n), Some(b'=' | b':'))
 }
 
-/// What is left of a line, at most as long as a secret may be.
+/// The rest of a line, limited to the maximum length of a secret.
 pub(crate) fn line_from(text: &[u8], at: usize) -> &[u8] {
     let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
     let n = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());

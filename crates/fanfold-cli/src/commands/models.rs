@@ -2,7 +2,7 @@
 
 use clap::Args;
 use fanfold_core::Tokens;
-use fanfold_provider::{Client, Endpoint, KeySource, ServerWindow, Style, WindowKind};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, ServerWindow, Style, WindowKind};
 use fanfold_tokens::{Family, Model, Models};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn query(args: &ModelsArgs, url: &str, model: &str) -> Result<Option<ServerWindo
     };
     let style = args.style.unwrap_or_else(|| Style::from_url(url));
     let endpoint = Endpoint::new(style, url, model).with_key(key);
-    let client = Client::new(endpoint).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
+    let client = ModelClient::new(endpoint).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
     client.probe_window_blocking().map_err(|fault| Failure::new(fault.to_string(), fault.hint()))
 }
 

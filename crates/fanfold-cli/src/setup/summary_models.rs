@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fanfold_core::Tokens;
 use fanfold_engine::{SummaryModel, SummaryModels};
-use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, Style, Timeouts};
 
 use super::terms;
 use crate::failure::{Failure, Result};
@@ -64,7 +64,7 @@ fn way(
     let timeouts = Timeouts { first: timeout, idle: default.idle.min(timeout), total: timeout, ..default };
     let ModelAccess { style, url, model, key } = access;
     let endpoint = Endpoint { timeouts, ..Endpoint::new(style, url.clone(), model.clone()).with_key(key) };
-    let client = Client::new(endpoint)
+    let client = ModelClient::new(endpoint)
         .map_err(|error| Failure::new(error.to_string(), "check [summary] of your settings"))?;
     let known = window.map(|size| Tokens(size.0));
     let known = known.or_else(|| terms::models(options).find(&model).map(|found| found.window));

@@ -52,7 +52,7 @@ fn memory_errors_have_hints() {
     run(&sandbox, &["add", "another thing"]);
     let several = run(&sandbox, &["remove", "thing"]);
     assert_eq!(several.code, 1);
-    assert!(several.err.contains("2 entries have `thing`"), "{}", several.err);
+    assert!(several.err.contains("2 entries contain `thing`"), "{}", several.err);
     assert!(several.err.contains("hint:"), "{}", several.err);
     let full = run(&sandbox, &["add", &"x".repeat(2_200)]);
     assert!(full.err.contains("2,2") || full.err.contains("of 2200"), "{}", full.err);

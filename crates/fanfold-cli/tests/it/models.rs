@@ -115,7 +115,7 @@ fn errors_name_the_server_and_never_the_key() {
     "#]]
     .assert_eq(&run("models m --url http://127.0.0.1:9 --key-env NOT_SET"));
     expect![[r#"
-        error: `127.0.0.1:9` is no address of a provider: relative URL without a base
+        error: `127.0.0.1:9` is not a provider URL: relative URL without a base
 
         hint: write it as `https://api.openai.com/v1` or `http://localhost:11434`
     "#]]

@@ -5,7 +5,7 @@
 
 use fanfold_core::Tokens;
 use fanfold_core::summary::{Flaw, NextStep, Summary, SummaryJob};
-use fanfold_provider::{ErrorClass, Prompt};
+use fanfold_provider::{ErrorClass, ModelPrompt};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
@@ -72,7 +72,7 @@ pub(crate) fn run_job<'c>(
             NextStep::Ask(question) => {
                 n_questions += 1;
                 report(&SummaryProgress::Asking { model: model.model.clone(), number: n_questions });
-                let prompt = Prompt {
+                let prompt = ModelPrompt {
                     system: redact(&question.system).into_owned(),
                     user: redact(&question.user).into_owned(),
                     max_tokens: question.max_tokens,

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_provider::{ModelAnswer, Prompt, ProviderError};
+use fanfold_provider::{ModelAnswer, ModelClient, ModelPrompt, ProviderError};
 
 /// Answers prompts of summary jobs.
 pub trait SummaryWriter: Send + Sync {
     /// Sends a prompt and waits for the answer.
-    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError>;
+    fn write(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError>;
 }
 
 #[cfg(feature = "client")]
-impl SummaryWriter for fanfold_provider::Client {
-    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, ProviderError> {
-        self.ask(prompt)
+impl SummaryWriter for fanfold_provider::ModelClient {
+    fn write(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError> {
+        self.send_blocking(prompt)
     }
 }
 

@@ -1,53 +1,53 @@
-//! What happens with memory, for whoever counts it.
+//! Events of memory, for counters.
 
-/// What happened.
+/// An event of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemoryEvent {
-    /// Something was recalled in time.
+    /// A search found something in time.
     Recalled,
-    /// There was nothing to recall.
-    Nothing,
-    /// Nothing came in time.
+    /// A search found nothing.
+    NoMatch,
+    /// A search did not finish in time.
     Late,
-    /// The search before it still runs.
+    /// No search was started, since the previous one is still running.
     Busy,
     /// A search failed.
-    NotFound,
-    /// A turn was written down.
+    SearchFailed,
+    /// A turn was written.
     Synced,
-    /// What was folded was written down.
+    /// Folded text was written.
     Offered,
-    /// Something could not be written down.
-    NotWritten,
-    /// There was too much to do.
+    /// A write failed.
+    WriteFailed,
+    /// The queue was full.
     Dropped,
 }
 
 impl MemoryEvent {
-    /// Every one.
+    /// All events.
     pub const ALL: [MemoryEvent; 9] = [
         MemoryEvent::Recalled,
-        MemoryEvent::Nothing,
+        MemoryEvent::NoMatch,
         MemoryEvent::Late,
         MemoryEvent::Busy,
-        MemoryEvent::NotFound,
+        MemoryEvent::SearchFailed,
         MemoryEvent::Synced,
         MemoryEvent::Offered,
-        MemoryEvent::NotWritten,
+        MemoryEvent::WriteFailed,
         MemoryEvent::Dropped,
     ];
 
-    /// Its name, as counters have it.
+    /// The label of its counter.
     pub fn name(self) -> &'static str {
         match self {
             MemoryEvent::Recalled => "recalled",
-            MemoryEvent::Nothing => "nothing",
+            MemoryEvent::NoMatch => "nothing",
             MemoryEvent::Late => "late",
             MemoryEvent::Busy => "busy",
-            MemoryEvent::NotFound => "not_found",
+            MemoryEvent::SearchFailed => "not_found",
             MemoryEvent::Synced => "synced",
             MemoryEvent::Offered => "offered",
-            MemoryEvent::NotWritten => "not_written",
+            MemoryEvent::WriteFailed => "not_written",
             MemoryEvent::Dropped => "dropped",
         }
     }

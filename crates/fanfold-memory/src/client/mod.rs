@@ -1,12 +1,12 @@
-//! The provider through the life of a conversation: asked before a turn, told after it, and never waited for.
+//! Runs a memory provider for conversations: a search before each turn and a write after it, both in the background.
 //!
 //! ```text
-//! turn -- recall --> a search beside everything else -- at most the deadline --> text, or none
-//! answer -- said --> queue --> one worker, in order: sync, prefetch of the next, offers, ends
+//! turn   -> recall        -> search in the background -> text, or none after the deadline
+//! answer -> turn_answered -> queue -> one worker, in order: syncs, prefetches for the next turn, offers, ends
 //! ```
 //!
-//! It has a thread of its own. Whatever a provider does there, a turn goes on after its deadline; what is wrong is told
-//! once, until it is well again.
+//! The provider runs on a separate thread, so a fault delays a turn by no more than the deadline. An error is
+//! reported once, until the provider works again.
 
 pub(crate) mod event; // events for counters
 mod state; //           state shared by the client, its worker and its searches
@@ -22,9 +22,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::client::event::MemoryEvent;
-use crate::client::state::{Shared, lock};
-use crate::client::worker::{MemoryJob, work};
-use crate::conversation::pending_recall::{Decision, PendingRecall};
+use crate::client::state::{ClientState, lock};
+use crate::client::worker::{MemoryJob, run_worker};
+use crate::conversation::pending_recall::{PendingRecall, RecallOutcome};
 use crate::conversation::turn::MemoryTurn;
 use crate::conversation::user_text::user_text;
 use crate::files::MemoryFiles;
@@ -32,294 +32,298 @@ use crate::provider::config::{MemoryLimits, MemoryProvider};
 use crate::provider::connection::{ProviderCheck, ProviderConnection};
 use crate::provider::error::MemoryError;
 
-/// Of so many turns what was recalled is known.
-const MOST_TURNS: usize = 256;
-/// So many searches run at once.
-const MOST_SEARCHES: usize = 8;
-/// After so many turns without an answer in time, none is waited for until one would have been.
-const MOST_LATE: u32 = 3;
-/// So much of what somebody said is remembered.
-const LONGEST_SAID: usize = 4_000;
-/// So much of a text that is offered, and so many of them.
-const LONGEST_OFFER: usize = 2_000;
-const MOST_OFFERS: usize = 16;
+/// Number of turns whose recalled text is cached.
+const MAX_TURNS: usize = 256;
+/// Maximum number of concurrent searches.
+const MAX_SEARCHES: usize = 8;
+/// After this number of turns without a result in time, turns stop waiting until a search is fast enough again.
+const MAX_LATE: u32 = 3;
+/// Maximum length in bytes of a prompt or an answer that is stored.
+const MAX_TEXT_BYTES: usize = 4_000;
+/// Maximum length in bytes of an offered text, and maximum number of texts in one offer.
+const MAX_OFFER_BYTES: usize = 2_000;
+const MAX_OFFERED_TEXTS: usize = 16;
 
-/// Told of each thing that happened.
+/// Called for each event.
 pub type EventCallback = Arc<dyn Fn(MemoryEvent) + Send + Sync>;
 
-/// What was left undone at the end.
+/// Work that was not finished when the client stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnfinishedWork {
-    /// Turns and offers that were not written down.
+    /// Number of turns and offers that were not written.
     pub n_writes: usize,
-    /// Searches for a next turn that will not come.
+    /// Number of prefetches that were not run.
     pub n_prefetches: usize,
-    /// Whether the worker had to be stopped.
+    /// True if the worker had to be aborted.
     pub is_stopped: bool,
 }
 
-/// Asks and tells a provider.
+/// A client of a memory provider and of the memory files.
 pub struct MemoryClient {
-    shared: Arc<Shared>,
-    /// None once the end has begun.
+    state: Arc<ClientState>,
+    /// `None` after `stop`.
     jobs: Mutex<Option<mpsc::Sender<MemoryJob>>>,
     worker: Mutex<Option<JoinHandle<()>>>,
-    /// None only while it is dropped.
+    /// `None` only during `drop`.
     runtime: Option<Runtime>,
 }
 
 impl MemoryClient {
-    /// Starts with a provider, with the files of memory, or with both. A program is started when it is first needed, or
-    /// by [`warm_up`](Self::warm_up).
+    /// Starts with a provider, with memory files, or with both. A program is started on first use or by
+    /// [`warm_up`](Self::warm_up).
     pub fn start(
         provider: Option<MemoryProvider>,
         files: Option<MemoryFiles>,
         limits: MemoryLimits,
-        on_deed: Option<EventCallback>,
+        on_event: Option<EventCallback>,
     ) -> Result<MemoryClient, MemoryError> {
-        let wants_offers = provider.as_ref().is_some_and(MemoryProvider::wants_offers);
-        let server = provider.map(|provider| ProviderConnection::new(provider, limits.call)).transpose()?;
+        let accepts_offers = provider.as_ref().is_some_and(MemoryProvider::accepts_offers);
+        let provider = provider.map(|provider| ProviderConnection::new(provider, limits.call)).transpose()?;
         let runtime =
             Builder::new_multi_thread().worker_threads(1).thread_name("fanfold-memory").enable_all().build();
-        let runtime = runtime
-            .map_err(|error| MemoryError::Unreachable(format!("no thread could be started: {error}")))?;
-        let shared = Arc::new(Shared {
-            server,
-            wants_offers,
+        let runtime =
+            runtime.map_err(|error| MemoryError::Unreachable(format!("cannot start a thread: {error}")))?;
+        let state = Arc::new(ClientState {
+            provider,
+            accepts_offers,
             limits,
             files,
-            on_deed,
-            book: Mutex::default(),
+            on_event,
+            locked: Mutex::default(),
             n_late: AtomicU32::new(0),
             n_writes: AtomicUsize::new(0),
             n_prefetches: AtomicUsize::new(0),
-            is_ending: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
         });
         let (jobs, queue) = mpsc::channel(limits.queue.max(1));
-        let worker = runtime.spawn(work(Arc::clone(&shared), queue));
+        let worker = runtime.spawn(run_worker(Arc::clone(&state), queue));
         Ok(MemoryClient {
-            shared,
+            state,
             jobs: Mutex::new(Some(jobs)),
             worker: Mutex::new(Some(worker)),
             runtime: Some(runtime),
         })
     }
 
-    /// Starts the provider now, beside everything else, so that the first turn need not wait for it.
+    /// Connects to the provider in the background, so that the first turn need not wait for it.
     pub fn warm_up(&self) {
-        let shared = Arc::clone(&self.shared);
+        let state = Arc::clone(&self.state);
         self.runtime().spawn(async move {
-            let Some(server) = &shared.server else { return };
-            if let Err(fault) = server.warm_up().await {
-                shared.tell(&fault);
+            let Some(provider) = &state.provider else { return };
+            if let Err(error) = provider.warm_up().await {
+                state.report_error(&error);
             }
         });
     }
 
-    /// Begins to recall something for a turn, and waits no longer than `most`; what an earlier request of the turn began
-    /// is gone on with.
-    pub fn recall(&self, turn: &MemoryTurn, most: Duration) -> PendingRecall {
-        let shared = &self.shared;
-        let mut book = shared.book();
-        book.talks.asked(&turn.conversation, Instant::now());
-        if let Some((_, known)) = book.turns.iter().find(|(known, _)| known == turn) {
+    /// Starts the search of a turn, which is awaited for at most `max_wait`. Later requests of the turn share it.
+    pub fn recall(&self, turn: &MemoryTurn, max_wait: Duration) -> PendingRecall {
+        let state = &self.state;
+        let mut locked = state.locked();
+        locked.conversations.record_request(&turn.conversation, Instant::now());
+        if let Some((_, known)) = locked.turns.iter().find(|(known, _)| known == turn) {
             return known.clone();
         }
-        let is_slow = shared.n_late.load(Ordering::Relaxed) >= MOST_LATE;
+        let is_slow = state.n_late.load(Ordering::Relaxed) >= MAX_LATE;
         let now = Instant::now();
-        let by = if is_slow { now } else { now + shared.limits.deadline.min(most) };
-        let is_busy = book.searching.contains(&turn.conversation) || book.searching.len() >= MOST_SEARCHES;
-        let spare = book.spare.get(&turn.conversation).cloned();
-        let recalling = PendingRecall::new(if is_busy { now } else { by }, spare);
-        if shared.server.is_none() {
-            recalling.came(None);
+        let deadline = if is_slow { now } else { now + state.limits.deadline.min(max_wait) };
+        let is_busy = locked.searching.contains(&turn.conversation) || locked.searching.len() >= MAX_SEARCHES;
+        let fallback = locked.fallbacks.get(&turn.conversation).cloned();
+        let pending = PendingRecall::new(if is_busy { now } else { deadline }, fallback);
+        if state.provider.is_none() {
+            pending.complete(None);
         } else if is_busy {
-            // One that hangs is not asked twice.
+            // Do not start a second search while one may hang.
         } else {
-            book.searching.insert(turn.conversation.clone());
-            self.runtime().spawn(search(Arc::clone(shared), turn.clone(), recalling.clone()));
+            locked.searching.insert(turn.conversation.clone());
+            self.runtime().spawn(search(Arc::clone(state), turn.clone(), pending.clone()));
         }
-        book.turns.push_back((turn.clone(), recalling.clone()));
-        if book.turns.len() > MOST_TURNS {
-            book.turns.pop_front();
+        locked.turns.push_back((turn.clone(), pending.clone()));
+        if locked.turns.len() > MAX_TURNS {
+            locked.turns.pop_front();
         }
-        drop(book);
-        if is_busy && shared.server.is_some() {
-            shared.count(MemoryEvent::Busy);
+        drop(locked);
+        if is_busy && state.provider.is_some() {
+            state.count(MemoryEvent::Busy);
         }
-        recalling
+        pending
     }
 
-    /// What is recalled, waited for up to the deadline of its turn. The same for each request of the turn.
-    pub fn recalled_text(&self, recalling: &PendingRecall) -> Option<String> {
-        let shared = &self.shared;
-        let (text, how) = recalling.decide(|| shared.of_files());
-        let deed = match (&text, how) {
-            (_, Decision::Before) => return text,
-            (_, Decision::Without) => {
-                shared.n_late.fetch_add(1, Ordering::Relaxed);
+    /// The recalled text of a turn, awaited up to the deadline. Each request of the turn gets the same text.
+    pub fn recalled_text(&self, pending: &PendingRecall) -> Option<String> {
+        let state = &self.state;
+        let (text, outcome) = pending.decide(|| state.files_text());
+        let event = match (&text, outcome) {
+            (_, RecallOutcome::AlreadyDecided) => return text,
+            (_, RecallOutcome::Late) => {
+                state.n_late.fetch_add(1, Ordering::Relaxed);
                 MemoryEvent::Late
             }
-            (Some(_), Decision::InTime) => MemoryEvent::Recalled,
-            (None, Decision::InTime) => MemoryEvent::Nothing,
+            (Some(_), RecallOutcome::InTime) => MemoryEvent::Recalled,
+            (None, RecallOutcome::InTime) => MemoryEvent::NoMatch,
         };
-        if deed == MemoryEvent::Late {
-            shared.tell(&MemoryError::Late(shared.limits.deadline));
+        if event == MemoryEvent::Late {
+            state.report_error(&MemoryError::Late(state.limits.deadline));
         }
-        shared.count(deed);
+        state.count(event);
         text
     }
 
-    /// A turn was answered: that is written down, and something is looked for that the next turn may want.
+    /// Queues the write of an answered turn and a prefetch for the next one.
     pub fn turn_answered(&self, turn: &MemoryTurn, answer: &str) {
-        let assistant = clean(answer, LONGEST_SAID);
-        let user = clean(&turn.prompt, LONGEST_SAID);
-        if user.is_empty() || assistant.is_empty() || self.shared.server.is_none() {
+        let assistant = clean(answer, MAX_TEXT_BYTES);
+        let user = clean(&turn.prompt, MAX_TEXT_BYTES);
+        if user.is_empty() || assistant.is_empty() || self.state.provider.is_none() {
             return;
         }
-        self.queue(MemoryJob::Sync { talk: turn.conversation.clone(), user: user.clone(), assistant });
-        self.queue(MemoryJob::Prefetch { talk: turn.conversation.clone(), question: user });
-        // Behind its work, so that no end comes before it.
-        let most = self.shared.limits.conversations;
-        let ended = self.shared.book().talks.written(&turn.conversation, most, Instant::now());
-        if let Some(talk) = ended {
-            self.queue(MemoryJob::End { talk });
+        self.queue(MemoryJob::Sync {
+            conversation: turn.conversation.clone(),
+            user: user.clone(),
+            assistant,
+        });
+        self.queue(MemoryJob::Prefetch { conversation: turn.conversation.clone(), query: user });
+        // Queued after the writes of the ended conversation.
+        let max_active = self.state.limits.conversations;
+        let ended =
+            self.state.locked().conversations.record_write(&turn.conversation, max_active, Instant::now());
+        if let Some(conversation) = ended {
+            self.queue(MemoryJob::End { conversation });
         }
     }
 
-    /// Something was folded away: whoever wants it may keep it.
+    /// Offers folded text to the provider, which may store it.
     pub fn offer_folded(&self, turn: &MemoryTurn, originals: &[String]) {
         let texts: Vec<String> = originals
             .iter()
-            .map(|text| clean(text, LONGEST_OFFER))
+            .map(|text| clean(text, MAX_OFFER_BYTES))
             .filter(|text| !text.is_empty())
-            .take(MOST_OFFERS)
+            .take(MAX_OFFERED_TEXTS)
             .collect();
-        if !texts.is_empty() && self.shared.wants_offers {
-            self.queue(MemoryJob::Offer { talk: turn.conversation.clone(), texts });
+        if !texts.is_empty() && self.state.accepts_offers {
+            self.queue(MemoryJob::Offer { conversation: turn.conversation.clone(), texts });
         }
     }
 
-    /// A conversation has ended. One of which nobody says so has ended when it was silent for long.
-    pub fn end_conversation(&self, talk: &str) {
-        let was_told = self.shared.book().talks.ended(talk);
-        if was_told {
-            self.queue(MemoryJob::End { talk: talk.to_owned() });
+    /// Ends a conversation now instead of after its idle time.
+    pub fn end_conversation(&self, conversation: &str) {
+        let was_active = self.state.locked().conversations.remove_ended(conversation);
+        if was_active {
+            self.queue(MemoryJob::End { conversation: conversation.to_owned() });
         }
     }
 
-    /// Takes no more work, waits for what is left up to the limit, and ends the provider.
+    /// Accepts no more work, waits for queued work up to the limit, and closes the provider.
     pub fn stop(&self) -> UnfinishedWork {
-        let until = Instant::now() + self.shared.limits.shutdown;
-        self.shared.is_ending.store(true, Ordering::Relaxed);
-        // Without a sender the worker ends when the queue is empty.
+        let until = Instant::now() + self.state.limits.shutdown;
+        self.state.is_stopping.store(true, Ordering::Relaxed);
+        // The worker ends when the sender is dropped and the queue is empty.
         drop(lock(&self.jobs).take());
         let Some(worker) = lock(&self.worker).take() else { return UnfinishedWork::default() };
         let stopper = worker.abort_handle();
         let (done, wait) = sync_mpsc::channel();
-        let shared = Arc::clone(&self.shared);
+        let state = Arc::clone(&self.state);
         let ending = self.runtime().spawn(async move {
             let _ = worker.await;
             let _ = done.send(());
-            if let Some(server) = &shared.server {
-                server.close().await;
+            if let Some(provider) = &state.provider {
+                provider.close().await;
             }
             let _ = done.send(());
         });
-        let left = || until.saturating_duration_since(Instant::now());
-        let is_done = wait.recv_timeout(left()).is_ok();
+        let remaining = || until.saturating_duration_since(Instant::now());
+        let is_done = wait.recv_timeout(remaining()).is_ok();
         if is_done {
-            let _ = wait.recv_timeout(left());
+            let _ = wait.recv_timeout(remaining());
         }
         stopper.abort();
         ending.abort();
-        if let Some(server) = &self.shared.server {
-            server.kill();
+        if let Some(provider) = &self.state.provider {
+            provider.kill();
         }
         let count = |n: &AtomicUsize| n.load(Ordering::Relaxed);
         UnfinishedWork {
-            n_writes: count(&self.shared.n_writes),
-            n_prefetches: count(&self.shared.n_prefetches),
+            n_writes: count(&self.state.n_writes),
+            n_prefetches: count(&self.state.n_prefetches),
             is_stopped: !is_done,
         }
     }
 
-    /// Searches, for a person who waits.
-    pub fn search(&self, question: &str) -> Result<String, MemoryError> {
-        let Some(server) = &self.shared.server else { return Ok(String::new()) };
-        self.runtime().block_on(server.search("fanfold search", &clean(question, LONGEST_SAID)))
+    /// Searches the provider and blocks.
+    pub fn search(&self, query: &str) -> Result<String, MemoryError> {
+        let Some(provider) = &self.state.provider else { return Ok(String::new()) };
+        self.runtime().block_on(provider.search("fanfold search", &clean(query, MAX_TEXT_BYTES)))
     }
 
-    /// Tries the provider, for a person who waits.
-    pub fn check(&self, question: &str) -> Result<Option<ProviderCheck>, MemoryError> {
-        let Some(server) = &self.shared.server else { return Ok(None) };
-        self.runtime().block_on(server.check(question)).map(Some)
+    /// Tests the provider and blocks.
+    pub fn check(&self, query: &str) -> Result<Option<ProviderCheck>, MemoryError> {
+        let Some(provider) = &self.state.provider else { return Ok(None) };
+        self.runtime().block_on(provider.check(query)).map(Some)
     }
 
-    /// How long a turn waits at most.
+    /// The limits that the client was started with.
     pub fn limits(&self) -> MemoryLimits {
-        self.shared.limits
+        self.state.limits
     }
 
-    /// How often each thing happened.
+    /// Number of events by kind.
     pub fn counts(&self) -> BTreeMap<MemoryEvent, u64> {
-        self.shared.book().counts.clone()
+        self.state.locked().counts.clone()
     }
 
     fn queue(&self, job: MemoryJob) {
         let jobs = lock(&self.jobs);
         let Some(jobs) = &*jobs else { return };
         let kind = job.kind();
-        // Before it is sent, since it may be done before anybody looks again.
-        self.shared.left(kind);
+        // Count before sending, since the worker may finish at once.
+        self.state.job_queued(kind);
         if jobs.try_send(job).is_err() {
-            self.shared.done(kind);
-            self.shared.count(MemoryEvent::Dropped);
+            self.state.job_finished(kind);
+            self.state.count(MemoryEvent::Dropped);
         }
     }
 
     fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("it is there until the drop")
+        self.runtime.as_ref().expect("the runtime is taken only by drop")
     }
 }
 
 impl Drop for MemoryClient {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // A search that hangs must not keep anybody.
+            // Do not wait for a search that hangs.
             runtime.shutdown_background();
         }
     }
 }
 
-/// Searches for a turn.
-async fn search(shared: Arc<Shared>, turn: MemoryTurn, recalling: PendingRecall) {
-    let Some(server) = &shared.server else { return };
+/// Runs the search of a turn.
+async fn search(state: Arc<ClientState>, turn: MemoryTurn, pending: PendingRecall) {
+    let Some(provider) = &state.provider else { return };
     let began = Instant::now();
-    let found = server.search(&turn.conversation, &clean(&turn.prompt, LONGEST_SAID)).await;
-    shared.book().searching.remove(&turn.conversation);
-    if began.elapsed() <= shared.limits.deadline && found.is_ok() {
-        shared.n_late.store(0, Ordering::Relaxed);
+    let found = provider.search(&turn.conversation, &clean(&turn.prompt, MAX_TEXT_BYTES)).await;
+    state.locked().searching.remove(&turn.conversation);
+    if began.elapsed() <= state.limits.deadline && found.is_ok() {
+        state.n_late.store(0, Ordering::Relaxed);
     }
     match found {
         Ok(text) => {
-            shared.well();
+            state.report_success();
             let text = Some(text).filter(|text| !text.is_empty());
-            if !recalling.came(text.clone()) {
-                shared.keep_spare(&turn.conversation, text);
+            if !pending.complete(text.clone()) {
+                state.store_fallback(&turn.conversation, text);
             }
         }
-        Err(fault) => {
-            shared.tell(&fault);
-            shared.count(MemoryEvent::NotFound);
-            recalling.came(None);
+        Err(error) => {
+            state.report_error(&error);
+            state.count(MemoryEvent::SearchFailed);
+            pending.complete(None);
         }
     }
 }
 
-/// A text as it may leave: what somebody said, without secrets, not too long.
-fn clean(text: &str, most: usize) -> String {
-    let said = user_text(text);
-    let said = fanfold_redact::redact(&said);
-    said[..said.floor_char_boundary(most)].trim().to_owned()
+/// A text as it may be sent to the provider: only what the user wrote, redacted and limited in length.
+fn clean(text: &str, max_bytes: usize) -> String {
+    let text = user_text(text);
+    let text = fanfold_redact::redact(&text);
+    text[..text.floor_char_boundary(max_bytes)].trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! What a keeper, its worker and its searches share: what is known, what is counted, and what a person was told.
+//! State shared by a client, its worker and its searches.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::client::EventCallback;
 use crate::client::event::MemoryEvent;
 use crate::client::worker::JobKind;
-use crate::conversation::idle::Conversations;
+use crate::conversation::idle::ActiveConversations;
 use crate::conversation::pending_recall::PendingRecall;
 use crate::conversation::turn::MemoryTurn;
 use crate::files::entries::entries;
@@ -16,53 +16,53 @@ use crate::provider::config::MemoryLimits;
 use crate::provider::connection::ProviderConnection;
 use crate::provider::error::MemoryError;
 
-/// For so many conversations something is kept for the next turn.
-const MOST_SPARE: usize = 128;
+/// Maximum number of conversations with a fallback text.
+const MAX_FALLBACKS: usize = 128;
 
-/// What the worker and the searches share.
-pub(crate) struct Shared {
-    pub(crate) server: Option<ProviderConnection>,
-    pub(crate) wants_offers: bool,
+/// State shared by the client, its worker and its searches.
+pub(crate) struct ClientState {
+    pub(crate) provider: Option<ProviderConnection>,
+    pub(crate) accepts_offers: bool,
     pub(crate) limits: MemoryLimits,
     pub(crate) files: Option<MemoryFiles>,
-    pub(crate) on_deed: Option<EventCallback>,
-    /// Guards what was recalled and what is kept; held for a look.
-    pub(crate) book: Mutex<Notebook>,
+    pub(crate) on_event: Option<EventCallback>,
+    /// Guards searches and their results. It is never held during I/O.
+    pub(crate) locked: Mutex<LockedState>,
     pub(crate) n_late: AtomicU32,
     pub(crate) n_writes: AtomicUsize,
     pub(crate) n_prefetches: AtomicUsize,
-    pub(crate) is_ending: AtomicBool,
+    pub(crate) is_stopping: AtomicBool,
 }
 
 #[derive(Default)]
-pub(crate) struct Notebook {
+pub(crate) struct LockedState {
     pub(crate) turns: VecDeque<(MemoryTurn, PendingRecall)>,
-    pub(crate) spare: BTreeMap<String, String>,
+    pub(crate) fallbacks: BTreeMap<String, String>,
     pub(crate) searching: HashSet<String>,
-    pub(crate) talks: Conversations,
-    /// What a person was told is wrong.
-    pub(crate) told: Option<&'static str>,
+    pub(crate) conversations: ActiveConversations,
+    /// Name of the error that was reported last; `None` while the provider works.
+    pub(crate) reported_error: Option<&'static str>,
     pub(crate) counts: BTreeMap<MemoryEvent, u64>,
 }
 
-impl Shared {
-    pub(crate) fn book(&self) -> MutexGuard<'_, Notebook> {
-        lock(&self.book)
+impl ClientState {
+    pub(crate) fn locked(&self) -> MutexGuard<'_, LockedState> {
+        lock(&self.locked)
     }
 
-    pub(crate) fn is_ending(&self) -> bool {
-        self.is_ending.load(Ordering::Relaxed)
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// A piece of work is to be done.
-    pub(crate) fn left(&self, kind: JobKind) {
+    /// Counts a queued job.
+    pub(crate) fn job_queued(&self, kind: JobKind) {
         if let Some(counter) = self.counter(kind) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A piece of work is done, one way or the other.
-    pub(crate) fn done(&self, kind: JobKind) {
+    /// Counts a job as finished, whether it succeeded or not.
+    pub(crate) fn job_finished(&self, kind: JobKind) {
         if let Some(counter) = self.counter(kind) {
             counter.fetch_sub(1, Ordering::Relaxed);
         }
@@ -76,68 +76,68 @@ impl Shared {
         }
     }
 
-    pub(crate) fn count(&self, deed: MemoryEvent) {
-        *self.book().counts.entry(deed).or_default() += 1;
-        if let Some(on_deed) = &self.on_deed {
-            on_deed(deed);
+    pub(crate) fn count(&self, event: MemoryEvent) {
+        *self.locked().counts.entry(event).or_default() += 1;
+        if let Some(on_event) = &self.on_event {
+            on_event(event);
         }
     }
 
-    /// Something is wrong with the provider. A person is told when it begins, not each time.
-    pub(crate) fn tell(&self, fault: &MemoryError) {
-        // That it rests is no news after what it rests from.
-        let is_rest = matches!(fault, MemoryError::BackingOff(_));
-        let mut book = self.book();
-        if is_rest || book.told == Some(fault.name()) {
-            tracing::debug!(%fault, "memory");
+    /// Reports an error: as a warning when the provider stops working, then at debug level.
+    pub(crate) fn report_error(&self, error: &MemoryError) {
+        // A backoff follows an error that was already reported.
+        let is_backoff = matches!(error, MemoryError::BackingOff(_));
+        let mut locked = self.locked();
+        if is_backoff || locked.reported_error == Some(error.name()) {
+            tracing::debug!(%error, "memory");
             return;
         }
-        let is_first = book.told.replace(fault.name()).is_none();
-        drop(book);
-        let hint = fault.hint();
+        let is_first = locked.reported_error.replace(error.name()).is_none();
+        drop(locked);
+        let hint = error.hint();
         if is_first {
-            tracing::warn!(target: "fanfold::memory", %fault, hint, "memory does not work; turns go on without it");
+            tracing::warn!(target: "fanfold::memory", %error, hint, "the memory provider failed; turns continue without it");
         } else {
-            tracing::debug!(target: "fanfold::memory", %fault, hint, "memory still does not work");
+            tracing::debug!(target: "fanfold::memory", %error, hint, "the memory provider still fails");
         }
     }
 
-    /// The provider did what it should.
-    pub(crate) fn well(&self) {
-        if self.book().told.take().is_some() {
-            tracing::info!(target: "fanfold::memory", "memory works again");
+    /// Records that the provider works.
+    pub(crate) fn report_success(&self) {
+        if self.locked().reported_error.take().is_some() {
+            tracing::info!(target: "fanfold::memory", "the memory provider works again");
         }
     }
 
-    /// Keeps something for a conversation's next turn.
-    pub(crate) fn keep_spare(&self, talk: &str, text: Option<String>) {
-        let mut book = self.book();
+    /// Replaces the fallback text for a conversation's next turn.
+    pub(crate) fn store_fallback(&self, conversation: &str, text: Option<String>) {
+        let mut locked = self.locked();
         match text {
             Some(text) => {
-                if book.spare.len() >= MOST_SPARE && !book.spare.contains_key(talk) {
-                    book.spare.pop_first();
+                if locked.fallbacks.len() >= MAX_FALLBACKS && !locked.fallbacks.contains_key(conversation) {
+                    locked.fallbacks.pop_first();
                 }
-                book.spare.insert(talk.to_owned(), text);
+                locked.fallbacks.insert(conversation.to_owned(), text);
             }
             None => {
-                book.spare.remove(talk);
+                locked.fallbacks.remove(conversation);
             }
         }
     }
 
-    /// What the files of memory say.
-    pub(crate) fn of_files(&self) -> Option<String> {
+    /// The entries of the memory files as lines.
+    pub(crate) fn files_text(&self) -> Option<String> {
         let files = self.files.as_ref()?;
         let all: Vec<String> = MemoryFile::ALL
             .into_iter()
-            .filter_map(|book| files.read(book).ok())
+            .filter_map(|file| files.read(file).ok())
             .flat_map(|text| entries(&text).into_iter().map(|entry| format!("- {entry}")).collect::<Vec<_>>())
             .collect();
         (!all.is_empty()).then(|| all.join("\n"))
     }
 }
 
-/// Whole values go in and out of what is locked, so a thread that died left them whole.
+/// Locks a mutex. A poisoned one is safe to use, since its content is only replaced as a whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What is done for a provider behind everybody's back: one piece of work after another, in the order in which they came.
+//! The background worker: runs jobs for a provider one by one, in order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Receiver;
 
 use crate::client::event::MemoryEvent;
-use crate::client::state::Shared;
+use crate::client::state::ClientState;
 use crate::provider::connection::ProviderConnection;
 use crate::provider::error::MemoryError;
 
-/// A piece of work that finds no server is tried so often.
-const MOST_TRIES: usize = 3;
-/// The rest before the next try, where the server did not say how long it needs one.
-const REST: Duration = Duration::from_secs(1);
+/// Maximum number of attempts of a write while the provider is unreachable.
+const MAX_ATTEMPTS: usize = 3;
+/// Delay before the next attempt, unless the provider is in a backoff of its own.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// A piece of work.
+/// A queued job.
 #[derive(Debug)]
 pub(crate) enum MemoryJob {
-    /// What was said in a turn.
-    Sync { talk: String, user: String, assistant: String },
-    /// What may be wanted in the next turn.
-    Prefetch { talk: String, question: String },
-    /// What was folded.
-    Offer { talk: String, texts: Vec<String> },
-    /// A conversation has ended.
-    End { talk: String },
+    /// Store the prompt and the answer of a turn.
+    Sync { conversation: String, user: String, assistant: String },
+    /// Search for text that the next turn may need.
+    Prefetch { conversation: String, query: String },
+    /// Offer folded text.
+    Offer { conversation: String, texts: Vec<String> },
+    /// End a conversation.
+    End { conversation: String },
 }
 
 impl MemoryJob {
@@ -38,95 +38,101 @@ impl MemoryJob {
     }
 }
 
-/// What a piece of work is for.
+/// How a job is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobKind {
-    /// Something is lost if it is not done.
+    /// A job whose loss loses data.
     Write,
-    /// Something is ready if it is done.
+    /// A job whose loss only costs time.
     Prefetch,
-    /// Somebody is told.
+    /// A notification, which is not counted.
     End,
 }
 
-/// Does work as long as there is some. Where there is none for the moment, conversations that were silent for long are ended.
-pub(crate) async fn work(shared: Arc<Shared>, mut jobs: Receiver<MemoryJob>) {
-    let idle = shared.limits.idle;
+/// Runs jobs until the queue is closed. While it is empty, idle conversations are ended.
+pub(crate) async fn run_worker(state: Arc<ClientState>, mut jobs: Receiver<MemoryJob>) {
+    let idle = state.limits.idle;
     loop {
-        let until_silent = shared.book().talks.until_silent(idle, Instant::now());
-        let job = match tokio::time::timeout(until_silent, jobs.recv()).await {
+        let time_to_idle = state.locked().conversations.time_to_idle(idle, Instant::now());
+        let job = match tokio::time::timeout(time_to_idle, jobs.recv()).await {
             Ok(Some(job)) => job,
             Ok(None) => break,
             Err(_) => {
-                // One at a time: what comes meanwhile has not to wait for all of them.
-                let silent = shared.book().talks.silent(idle, Instant::now());
-                if let Some(talk) = silent {
-                    one(&shared, MemoryJob::End { talk }).await;
+                // End one conversation, then look at the queue again.
+                let idle_conversation = state.locked().conversations.take_idle(idle, Instant::now());
+                if let Some(conversation) = idle_conversation {
+                    run_job(&state, MemoryJob::End { conversation }).await;
                 }
                 continue;
             }
         };
         let kind = job.kind();
-        let is_in_vain = shared.is_ending() && kind == JobKind::Prefetch;
-        if !is_in_vain {
-            one(&shared, job).await;
-            shared.done(kind);
+        let is_useless = state.is_stopping() && kind == JobKind::Prefetch;
+        if !is_useless {
+            run_job(&state, job).await;
+            state.job_finished(kind);
         }
     }
-    let left = shared.book().talks.all();
-    for talk in left {
-        one(&shared, MemoryJob::End { talk }).await;
+    let left = state.locked().conversations.take_all();
+    for conversation in left {
+        run_job(&state, MemoryJob::End { conversation }).await;
     }
 }
 
-async fn one(shared: &Arc<Shared>, job: MemoryJob) {
-    let Some(server) = &shared.server else { return };
-    let deed = match &job {
-        MemoryJob::Prefetch { talk, question } => {
-            if let Ok(text) = server.search(talk, question).await {
-                shared.keep_spare(talk, Some(text).filter(|text| !text.is_empty()));
+async fn run_job(state: &Arc<ClientState>, job: MemoryJob) {
+    let Some(provider) = &state.provider else { return };
+    let event = match &job {
+        MemoryJob::Prefetch { conversation, query } => {
+            if let Ok(text) = provider.search(conversation, query).await {
+                state.store_fallback(conversation, Some(text).filter(|text| !text.is_empty()));
             }
             return;
         }
-        MemoryJob::End { talk } => {
-            let _ = server.end(talk).await;
+        MemoryJob::End { conversation } => {
+            let _ = provider.end(conversation).await;
             return;
         }
         MemoryJob::Sync { .. } => MemoryEvent::Synced,
         MemoryJob::Offer { .. } => MemoryEvent::Offered,
     };
-    match written(shared, server, &job).await {
+    match write_with_retry(state, provider, &job).await {
         Ok(()) => {
-            shared.well();
-            shared.count(deed);
+            state.report_success();
+            state.count(event);
         }
-        Err(fault) => {
-            shared.tell(&fault);
-            shared.count(MemoryEvent::NotWritten);
+        Err(error) => {
+            state.report_error(&error);
+            state.count(MemoryEvent::WriteFailed);
         }
     }
 }
 
-/// Writes something down, again if the server was not there.
-async fn written(shared: &Shared, server: &ProviderConnection, job: &MemoryJob) -> Result<(), MemoryError> {
-    let mut n_tries = 1;
+/// Writes, and retries if the connection failed.
+async fn write_with_retry(
+    state: &ClientState,
+    provider: &ProviderConnection,
+    job: &MemoryJob,
+) -> Result<(), MemoryError> {
+    let mut n_attempts = 1;
     loop {
-        let tried = match job {
-            MemoryJob::Sync { talk, user, assistant } => server.sync(talk, user, assistant).await,
-            MemoryJob::Offer { talk, texts } => server.offer(talk, texts).await,
+        let result = match job {
+            MemoryJob::Sync { conversation, user, assistant } => {
+                provider.sync(conversation, user, assistant).await
+            }
+            MemoryJob::Offer { conversation, texts } => provider.offer(conversation, texts).await,
             MemoryJob::Prefetch { .. } | MemoryJob::End { .. } => Ok(()),
         };
-        let Err(fault) = tried else { return Ok(()) };
-        let rest = match &fault {
-            MemoryError::BackingOff(rest) => *rest,
-            fault if fault.is_connection_error() => REST,
-            _ => return Err(fault),
+        let Err(error) = result else { return Ok(()) };
+        let delay = match &error {
+            MemoryError::BackingOff(delay) => *delay,
+            error if error.is_connection_error() => RETRY_DELAY,
+            _ => return Err(error),
         };
-        if n_tries == MOST_TRIES || rest > shared.limits.call {
-            return Err(fault);
+        if n_attempts == MAX_ATTEMPTS || delay > state.limits.call {
+            return Err(error);
         }
-        shared.tell(&fault);
-        n_tries += 1;
-        tokio::time::sleep(rest).await;
+        state.report_error(&error);
+        n_attempts += 1;
+        tokio::time::sleep(delay).await;
     }
 }

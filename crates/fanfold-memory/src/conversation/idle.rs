@@ -1,59 +1,65 @@
-//! The conversations that a provider was told of, until it is told that they have ended.
+//! Tracks which conversations are active at the provider, and detects that they ended.
 //!
-//! No client says that a conversation is over. One that was silent for long has ended, as far as anybody can know; should it go on
-//! after all, it is one again, and ends once more.
+//! No client reports the end of a conversation, so one that was idle for long is ended. If it continues after all,
+//! it becomes active again and is ended once more.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// When each was heard of last.
+/// The time of the last activity of each conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Conversations {
-    heard: BTreeMap<String, Instant>,
+pub(crate) struct ActiveConversations {
+    last_activity: BTreeMap<String, Instant>,
 }
 
-impl Conversations {
-    /// Something was written of a conversation. Gives the one that was silent longest, where there are more than `most`: it has ended.
-    pub(crate) fn written(&mut self, talk: &str, most: usize, now: Instant) -> Option<String> {
-        let is_new = self.heard.insert(talk.to_owned(), now).is_none();
-        if !is_new || self.heard.len() <= most {
+impl ActiveConversations {
+    /// Records a write. Above `max_active` conversations it removes and returns the longest idle one, to be ended.
+    pub(crate) fn record_write(
+        &mut self,
+        conversation: &str,
+        max_active: usize,
+        now: Instant,
+    ) -> Option<String> {
+        let is_new = self.last_activity.insert(conversation.to_owned(), now).is_none();
+        if !is_new || self.last_activity.len() <= max_active {
             return None;
         }
-        let others = self.heard.iter().filter(|(other, _)| *other != talk);
-        let oldest = others.min_by_key(|(_, heard)| **heard).map(|(other, _)| other.clone())?;
-        self.heard.remove(&oldest);
+        let others = self.last_activity.iter().filter(|(other, _)| *other != conversation);
+        let oldest = others.min_by_key(|(_, last)| **last).map(|(other, _)| other.clone())?;
+        self.last_activity.remove(&oldest);
         Some(oldest)
     }
 
-    /// A conversation goes on, if something was written of it: a turn may take long.
-    pub(crate) fn asked(&mut self, talk: &str, now: Instant) {
-        if let Some(heard) = self.heard.get_mut(talk) {
-            *heard = now;
+    /// Records a request. A conversation is only known after its first write; a long turn keeps it active.
+    pub(crate) fn record_request(&mut self, conversation: &str, now: Instant) {
+        if let Some(last_activity) = self.last_activity.get_mut(conversation) {
+            *last_activity = now;
         }
     }
 
-    /// A conversation has ended. Says whether anything was written of it.
-    pub(crate) fn ended(&mut self, talk: &str) -> bool {
-        self.heard.remove(talk).is_some()
+    /// Removes a conversation that has ended. Returns whether it was known.
+    pub(crate) fn remove_ended(&mut self, conversation: &str) -> bool {
+        self.last_activity.remove(conversation).is_some()
     }
 
-    /// Takes one out that was silent for so long.
-    pub(crate) fn silent(&mut self, idle: Duration, now: Instant) -> Option<String> {
-        let is_silent = |heard: &Instant| now.saturating_duration_since(*heard) >= idle;
-        let talk = self.heard.iter().find(|(_, heard)| is_silent(heard))?.0.clone();
-        self.heard.remove(&talk);
-        Some(talk)
+    /// Removes and returns a conversation that was idle for at least `idle`.
+    pub(crate) fn take_idle(&mut self, idle: Duration, now: Instant) -> Option<String> {
+        let is_idle = |last: &Instant| now.saturating_duration_since(*last) >= idle;
+        let conversation = self.last_activity.iter().find(|(_, last)| is_idle(last))?.0.clone();
+        self.last_activity.remove(&conversation);
+        Some(conversation)
     }
 
-    /// Takes all of them out.
-    pub(crate) fn all(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.heard).into_keys().collect()
+    /// Removes and returns all conversations.
+    pub(crate) fn take_all(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.last_activity).into_keys().collect()
     }
 
-    /// How long it is until the next one was silent for so long.
-    pub(crate) fn until_silent(&self, idle: Duration, now: Instant) -> Duration {
-        let oldest = self.heard.values().min();
-        oldest.map_or(idle, |heard| idle.saturating_sub(now.saturating_duration_since(*heard)))
+    /// Time until the next conversation has been idle for `idle`.
+    pub(crate) fn time_to_idle(&self, idle: Duration, now: Instant) -> Duration {
+        let oldest = self.last_activity.values().min();
+        oldest
+            .map_or(idle, |last_activity| idle.saturating_sub(now.saturating_duration_since(*last_activity)))
     }
 }
 
@@ -64,36 +70,36 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn one_that_was_silent_for_long_has_ended_and_may_go_on() {
+    fn idle_conversations_end_and_may_continue() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut talks = Conversations::default();
-        assert_eq!(talks.until_silent(IDLE, at(0)), IDLE);
-        talks.written("a", 9, at(0));
-        talks.written("b", 9, at(10));
-        talks.asked("a", at(30));
-        talks.asked("nobody wrote of it", at(30));
-        assert_eq!(talks.until_silent(IDLE, at(40)), Duration::from_secs(30));
-        assert_eq!(talks.silent(IDLE, at(69)), None);
-        assert_eq!(talks.silent(IDLE, at(70)).as_deref(), Some("b"));
-        assert_eq!(talks.silent(IDLE, at(70)), None, "it is told once");
-        talks.written("b", 9, at(80));
-        assert_eq!(talks.silent(IDLE, at(90)).as_deref(), Some("a"));
-        assert!(talks.ended("b") && !talks.ended("b"));
+        let mut conversations = ActiveConversations::default();
+        assert_eq!(conversations.time_to_idle(IDLE, at(0)), IDLE);
+        conversations.record_write("a", 9, at(0));
+        conversations.record_write("b", 9, at(10));
+        conversations.record_request("a", at(30));
+        conversations.record_request("never written", at(30));
+        assert_eq!(conversations.time_to_idle(IDLE, at(40)), Duration::from_secs(30));
+        assert_eq!(conversations.take_idle(IDLE, at(69)), None);
+        assert_eq!(conversations.take_idle(IDLE, at(70)).as_deref(), Some("b"));
+        assert_eq!(conversations.take_idle(IDLE, at(70)), None, "it is returned once");
+        conversations.record_write("b", 9, at(80));
+        assert_eq!(conversations.take_idle(IDLE, at(90)).as_deref(), Some("a"));
+        assert!(conversations.remove_ended("b") && !conversations.remove_ended("b"));
     }
 
     #[test]
-    fn where_there_are_too_many_the_one_that_was_silent_longest_has_ended() {
+    fn above_the_limit_the_longest_idle_conversation_ends() {
         let start = Instant::now();
         let at = |i: u64| start + Duration::from_millis(i);
-        let mut talks = Conversations::default();
+        let mut conversations = ActiveConversations::default();
         for i in 0..4 {
-            assert_eq!(talks.written(&format!("talk {i}"), 4, at(i)), None);
+            assert_eq!(conversations.record_write(&format!("talk {i}"), 4, at(i)), None);
         }
-        talks.asked("talk 0", at(4));
-        assert_eq!(talks.written("one more", 4, at(5)).as_deref(), Some("talk 1"));
-        assert_eq!(talks.written("talk 2", 4, at(6)), None, "it is known");
-        assert_eq!(talks.written("another", 4, at(7)).as_deref(), Some("talk 3"));
-        assert_eq!(talks.all(), ["another", "one more", "talk 0", "talk 2"]);
+        conversations.record_request("talk 0", at(4));
+        assert_eq!(conversations.record_write("one more", 4, at(5)).as_deref(), Some("talk 1"));
+        assert_eq!(conversations.record_write("talk 2", 4, at(6)), None, "it is known");
+        assert_eq!(conversations.record_write("another", 4, at(7)).as_deref(), Some("talk 3"));
+        assert_eq!(conversations.take_all(), ["another", "one more", "talk 0", "talk 2"]);
     }
 }

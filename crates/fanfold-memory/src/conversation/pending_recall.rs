@@ -1,82 +1,88 @@
-//! The text recalled for a turn, while it is awaited and afterwards.
+//! Recalled text of a turn that may still be awaited.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What is recalled for a turn. It is decided once: each request of the turn gets the same text.
+/// The recalled text of a turn. It is decided once, so that each request of the turn gets the same text.
 #[derive(Debug, Clone)]
 pub struct PendingRecall {
-    inner: Arc<Inner>,
+    inner: Arc<RecallCell>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    by: Instant,
-    /// What was found for the turn before, for when nothing comes in time.
-    spare: Option<String>,
-    /// Guards what came; whole values go in and out.
-    state: Mutex<State>,
-    came: Condvar,
+struct RecallCell {
+    deadline: Instant,
+    /// Text found for the previous turn, used if no result arrives in time.
+    fallback: Option<String>,
+    /// Guards the result of the search. It is only replaced as a whole, so a poisoned lock is safe to use.
+    state: Mutex<RecallStage>,
+    completed: Condvar,
 }
 
 #[derive(Debug)]
-enum State {
+enum RecallStage {
     Waiting,
-    Came(Option<String>),
+    Ready(Option<String>),
     Decided(Option<String>),
 }
 
-/// How it was decided.
+/// How the text was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// By what came in time.
+pub(crate) enum RecallOutcome {
+    /// The search finished in time.
     InTime,
-    /// Without: nothing came in time, or in time to be waited for.
-    Without,
-    /// Before.
-    Before,
+    /// The deadline passed; the fallback was used.
+    Late,
+    /// An earlier call decided it.
+    AlreadyDecided,
 }
 
 impl PendingRecall {
-    pub(crate) fn new(by: Instant, spare: Option<String>) -> PendingRecall {
-        let (state, came) = (Mutex::new(State::Waiting), Condvar::new());
-        PendingRecall { inner: Arc::new(Inner { by, spare, state, came }) }
+    pub(crate) fn new(deadline: Instant, fallback: Option<String>) -> PendingRecall {
+        let (state, completed) = (Mutex::new(RecallStage::Waiting), Condvar::new());
+        PendingRecall { inner: Arc::new(RecallCell { deadline, fallback, state, completed }) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RecallStage> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something came. Says whether anybody still wanted it.
-    pub(crate) fn came(&self, text: Option<String>) -> bool {
+    /// Stores the result of the search. Returns false if it is too late.
+    pub(crate) fn complete(&self, text: Option<String>) -> bool {
         let mut state = self.state();
-        let is_wanted = matches!(*state, State::Waiting);
+        let is_wanted = matches!(*state, RecallStage::Waiting);
         if is_wanted {
-            *state = State::Came(text);
-            self.inner.came.notify_all();
+            *state = RecallStage::Ready(text);
+            self.inner.completed.notify_all();
         }
         is_wanted
     }
 
-    /// What is recalled, waited for up to the turn's deadline; `beside` is asked once for what is known without.
-    pub(crate) fn decide(&self, beside: impl FnOnce() -> Option<String>) -> (Option<String>, Decision) {
+    /// The recalled text, awaited up to the deadline. `files_text` is called once; its text comes first.
+    pub(crate) fn decide(
+        &self,
+        files_text: impl FnOnce() -> Option<String>,
+    ) -> (Option<String>, RecallOutcome) {
         let mut state = self.state();
         loop {
-            let left = self.inner.by.saturating_duration_since(Instant::now());
-            let (text, how) = match &*state {
-                State::Decided(text) => return (text.clone(), Decision::Before),
-                State::Came(text) => (text.clone(), Decision::InTime),
-                State::Waiting if left.is_zero() => (self.inner.spare.clone(), Decision::Without),
-                State::Waiting => {
-                    let waited = self.inner.came.wait_timeout(state, left);
+            let remaining = self.inner.deadline.saturating_duration_since(Instant::now());
+            let (text, outcome) = match &*state {
+                RecallStage::Decided(text) => return (text.clone(), RecallOutcome::AlreadyDecided),
+                RecallStage::Ready(text) => (text.clone(), RecallOutcome::InTime),
+                RecallStage::Waiting if remaining.is_zero() => {
+                    (self.inner.fallback.clone(), RecallOutcome::Late)
+                }
+                RecallStage::Waiting => {
+                    let waited = self.inner.completed.wait_timeout(state, remaining);
                     state = waited.unwrap_or_else(PoisonError::into_inner).0;
                     continue;
                 }
             };
-            let all: Vec<String> = beside().into_iter().chain(text).filter(|text| !text.is_empty()).collect();
+            let all: Vec<String> =
+                files_text().into_iter().chain(text).filter(|text| !text.is_empty()).collect();
             let text = (!all.is_empty()).then(|| all.join("\n\n"));
-            *state = State::Decided(text.clone());
-            return (text, how);
+            *state = RecallStage::Decided(text.clone());
+            return (text, outcome);
         }
     }
 }
@@ -88,16 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_decided_stays() {
+    fn the_first_decision_is_final() {
         let soon = Instant::now() + Duration::from_millis(30);
         let late = PendingRecall::new(soon, Some("spare".to_owned()));
         assert_eq!(late.decide(|| Some("files".to_owned())).0.as_deref(), Some("files\n\nspare"));
-        assert!(Instant::now() >= soon, "it was waited for");
-        assert!(!late.came(Some("too late".to_owned())));
+        assert!(Instant::now() >= soon, "it waited for the deadline");
+        assert!(!late.complete(Some("too late".to_owned())));
         let again = late.decide(|| unreachable!());
-        assert_eq!((again.0.as_deref(), again.1), (Some("files\n\nspare"), Decision::Before));
+        assert_eq!((again.0.as_deref(), again.1), (Some("files\n\nspare"), RecallOutcome::AlreadyDecided));
         let in_time = PendingRecall::new(Instant::now() + Duration::from_secs(9), None);
-        assert!(in_time.came(None));
-        assert_eq!(in_time.decide(|| None), (None, Decision::InTime));
+        assert!(in_time.complete(None));
+        assert_eq!(in_time.decide(|| None), (None, RecallOutcome::InTime));
     }
 }

@@ -1,32 +1,31 @@
-//! A turn: what a person asked, in which conversation, and what was recalled for it.
+//! The current turn of a conversation, identified by the prompts of its user.
 
 use crate::conversation::user_text::user_text;
 
 /// A turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryTurn {
-    /// The conversation, as the provider knows it.
+    /// The name of the conversation at the provider.
     pub conversation: String,
-    /// How many things were asked in it so far.
+    /// Number of prompts up to this turn.
     pub number: usize,
-    /// What a person asked.
+    /// The user's text.
     pub prompt: String,
 }
 
 impl MemoryTurn {
-    /// The turn that a conversation is at, by what its user's messages say, oldest first. None where nobody asked
-    /// anything.
+    /// The current turn, from all user messages, oldest first. Returns `None` if the user has not written anything.
     pub fn from_prompts(prompts: &[String], named: Option<&str>) -> Option<MemoryTurn> {
-        let said: Vec<String> =
+        let texts: Vec<String> =
             prompts.iter().map(|text| user_text(text)).filter(|text| !text.is_empty()).collect();
-        let (first, last) = (said.first()?, said.last()?);
-        // What a conversation began with is the same in each of its requests.
-        let talk = named.map_or_else(|| format!("fanfold-{:016x}", hash(first)), str::to_owned);
-        Some(MemoryTurn { conversation: talk, number: said.len(), prompt: last.clone() })
+        let (first, last) = (texts.first()?, texts.last()?);
+        // The first prompt is the same in each request of a conversation, so its hash identifies the conversation.
+        let conversation = named.map_or_else(|| format!("fanfold-{:016x}", hash(first)), str::to_owned);
+        Some(MemoryTurn { conversation, number: texts.len(), prompt: last.clone() })
     }
 }
 
-/// A number for a text, the same on every machine.
+/// FNV-1a hash, the same on every machine.
 fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -37,20 +36,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_what_people_asked() {
-        let of = |prompts: &[&str]| {
+    fn turns_are_counted_by_user_text() {
+        let turn = |prompts: &[&str]| {
             MemoryTurn::from_prompts(&prompts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), None)
         };
-        let first = of(&["<system-reminder>x</system-reminder>hello"]).unwrap();
-        let same = of(&["hello", "<system-reminder>the list is empty</system-reminder>"]).unwrap();
-        assert_eq!(first, same, "what programs add is no new turn");
-        let second = of(&["hello", "hello"]).unwrap();
+        let first = turn(&["<system-reminder>x</system-reminder>hello"]).unwrap();
+        let same = turn(&["hello", "<system-reminder>the list is empty</system-reminder>"]).unwrap();
+        assert_eq!(first, same, "text added by programs is not a new turn");
+        let second = turn(&["hello", "hello"]).unwrap();
         assert_eq!(
             (second.conversation == first.conversation, second.number, &*second.prompt),
             (true, 2, "hello")
         );
-        assert_ne!(of(&["bye"]).unwrap().conversation, first.conversation);
-        assert_eq!(of(&["<system-reminder>x</system-reminder>"]), None);
+        assert_ne!(turn(&["bye"]).unwrap().conversation, first.conversation);
+        assert_eq!(turn(&["<system-reminder>x</system-reminder>"]), None);
         assert_eq!(MemoryTurn::from_prompts(&["a".to_owned()], Some("mine")).unwrap().conversation, "mine");
     }
 }

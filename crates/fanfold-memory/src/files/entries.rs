@@ -1,4 +1,4 @@
-//! What a file of memory holds, and how it is changed.
+//! The entries of a memory file, and changes to them.
 //!
 //! ```text
 //! The tests need a running PostgreSQL.
@@ -6,71 +6,71 @@
 //! Releases are cut from `main` on Tuesdays.
 //! ```
 //!
-//! An entry is named by any words that stand in it alone. Several changes are made together or not at all.
+//! An entry is identified by any text that occurs in it alone. A list of changes is applied completely or not at all.
 
 /// The line between entries.
 const SEPARATOR: &str = "§";
 
-/// A change of what is remembered.
+/// A change of a memory file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryChange {
-    /// One more entry.
+    /// Adds an entry.
     Add(String),
-    /// Another entry in the place of the one with these words.
+    /// Replaces the entry that contains `old`.
     Replace {
-        /// Words of the entry that goes.
+        /// Text that occurs only in the old entry.
         old: String,
-        /// What comes instead.
+        /// The new entry.
         new: String,
     },
-    /// The entry with these words goes.
+    /// Removes the entry that contains this text.
     Remove(String),
 }
 
-/// Why nothing was changed.
+/// Why no change was applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
-    /// There is nothing in it.
-    #[error("an entry of nothing but spaces is none")]
+    /// A text is blank.
+    #[error("the text must not be blank")]
     Empty,
-    /// It would be read as two entries.
-    #[error("an entry can't have a line that is only §: it stands between entries")]
+    /// The entry contains a separator line.
+    #[error("an entry must not contain a line with only §, which separates entries")]
     Separator,
-    /// No entry has the words.
-    #[error("no entry has `{0}` in it")]
+    /// No entry contains the text.
+    #[error("no entry contains `{0}`")]
     NotFound(String),
-    /// More than one entry has the words.
-    #[error("{n} entries have `{words}` in them")]
+    /// Several entries contain the text.
+    #[error("{n} entries contain `{words}`")]
     Ambiguous {
-        /// The words.
+        /// The text.
         words: String,
-        /// How many have them.
+        /// How many entries contain it.
         n: usize,
     },
-    /// It would be too much.
-    #[error("with that it would be {n} characters of {limit}")]
+    /// The file would exceed its limit.
+    #[error("the file would have {n} characters of {limit}")]
     Full {
-        /// How many characters there would be.
+        /// The resulting number of characters.
         n: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
 }
 
 impl EntryError {
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            EntryError::Empty => "say what is to be remembered",
-            EntryError::Separator => "leave the line out, or make it two entries",
-            EntryError::NotFound(_) => "`fanfold memory` shows all of them",
-            EntryError::Ambiguous { .. } => "give more words of the one that is meant",
-            EntryError::Full { .. } => "remove or shorten what is no longer needed first",
+            EntryError::Empty => "give a text",
+            EntryError::Separator => "remove the line, or add two entries",
+            EntryError::NotFound(_) => "`fanfold memory` lists all entries",
+            EntryError::Ambiguous { .. } => "give a longer part of the entry",
+            EntryError::Full { .. } => "remove or shorten other entries first",
         }
     }
 }
 
-/// The entries of a file, without the spaces around them.
+/// The trimmed entries of a file.
 pub fn entries(text: &str) -> Vec<&str> {
     let mut entries = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -85,19 +85,19 @@ pub fn entries(text: &str) -> Vec<&str> {
     entries.into_iter().map(str::trim).filter(|entry| !entry.is_empty()).collect()
 }
 
-/// How many characters of the limit a file uses.
+/// Number of characters of the limit that a file uses.
 pub fn used_chars(text: &str) -> usize {
     print(&entries(text)).trim_end().chars().count()
 }
 
-/// A file's text after changes, all of them or none. One that is too long already may become shorter.
+/// The text of a file after all changes. A file above its limit may only become shorter.
 pub fn apply_changes(text: &str, changes: &[EntryChange], limit: usize) -> Result<String, EntryError> {
     let mut kept: Vec<String> = entries(text).into_iter().map(str::to_owned).collect();
     for change in changes {
         match change {
             EntryChange::Add(entry) => {
                 let entry = clean(entry)?;
-                // What is known already need not be remembered twice.
+                // Skip duplicates.
                 if !kept.contains(&entry) {
                     kept.push(entry);
                 }
@@ -141,7 +141,7 @@ fn find(kept: &[String], words: &str) -> Result<usize, EntryError> {
     match *found {
         [] => Err(EntryError::NotFound(words.to_owned())),
         [one] => Ok(one),
-        // Words that are an entry of their own mean that one.
+        // A text that equals a whole entry identifies it, even if others contain it.
         _ => kept
             .iter()
             .position(|entry| entry == words)
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_what_stands_between_the_marks() {
+    fn entries_are_separated_by_marked_lines() {
         assert_eq!(entries(TWO), ["one thing", "another thing\nof two lines"]);
         assert_eq!(entries("§\n\n  §  \n a \n§"), ["a"]);
         assert_eq!(entries("a § b\r\n§\r\nc"), ["a § b", "c"]);
@@ -177,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_comes_last_and_once() {
+    fn new_entries_are_appended_without_duplicates() {
         let after = apply_changes(TWO, &[add(" third "), add("third")], 1000).unwrap();
         assert_eq!(after, format!("{TWO}§\nthird\n"));
         assert_eq!(apply_changes("", &[add("first")], 1000).unwrap(), "first\n");
     }
 
     #[test]
-    fn entries_are_named_by_words_that_they_alone_have() {
+    fn entries_are_identified_by_unique_text() {
         assert_eq!(apply_changes(TWO, &[remove("another")], 1000).unwrap(), "one thing\n");
         let several = apply_changes(TWO, &[remove("thing")], 1000).unwrap_err();
         assert_eq!(several, EntryError::Ambiguous { words: "thing".to_owned(), n: 2 });
@@ -192,23 +192,23 @@ mod tests {
             apply_changes(TWO, &[EntryChange::Replace { old: "one".to_owned(), new: "1".to_owned() }], 1000)
                 .unwrap();
         assert_eq!(entries(&replaced)[0], "1");
-        // An entry that stands in another is named by all of it.
+        // An entry that is contained in another one is identified by its whole text.
         assert_eq!(apply_changes("a\n§\nab\n", &[remove("a")], 1000).unwrap(), "ab\n");
     }
 
     #[test]
-    fn all_changes_are_made_or_none() {
+    fn changes_are_atomic() {
         let none = apply_changes(TWO, &[add("third"), remove("fourth")], 1000);
         assert_eq!(none, Err(EntryError::NotFound("fourth".to_owned())));
     }
 
     #[test]
-    fn a_full_file_only_becomes_shorter() {
+    fn a_full_file_may_only_shrink() {
         let n = used_chars(TWO);
         assert_eq!(apply_changes(TWO, &[add("x")], n), Err(EntryError::Full { n: n + 4, limit: n }));
         let shorter = EntryChange::Replace { old: "one".to_owned(), new: "1".to_owned() };
         assert!(apply_changes(TWO, &[shorter], 5).is_ok());
-        // Room is made before it is needed, in one go.
+        // The limit is checked after all changes, so one list may add and remove.
         assert!(apply_changes(TWO, &[add("x"), remove("another")], n).is_ok());
     }
 
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_the_file_is_refused() {
+    fn blank_entries_and_separators_are_rejected() {
         assert_eq!(apply_changes("", &[add("a\n§\nb")], 100), Err(EntryError::Separator));
         assert_eq!(apply_changes("", &[add(" \n")], 100), Err(EntryError::Empty));
         assert_eq!(apply_changes(TWO, &[remove(" ")], 100), Err(EntryError::Empty));

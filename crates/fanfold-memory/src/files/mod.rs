@@ -1,4 +1,4 @@
-//! The files of memory: changed by one at a time, replaced as a whole, the last one kept beside.
+//! The memory files. A change holds a lock, replaces the whole file and keeps the previous text as `.bak`.
 
 pub(crate) mod entries;
 
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use crate::files::entries::{EntryChange, EntryError, apply_changes};
 
-/// A file of memory.
+/// One of the memory files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryFile {
-    /// What was learned about the work.
+    /// Notes about the work.
     Notes,
-    /// What is known of the person.
+    /// Notes about the user.
     User,
 }
 
 impl MemoryFile {
-    /// Both of them.
+    /// All memory files.
     pub const ALL: [MemoryFile; 2] = [MemoryFile::Notes, MemoryFile::User];
 
     /// The name of its file.
@@ -29,7 +29,7 @@ impl MemoryFile {
         }
     }
 
-    /// So many characters it may hold: each request pays for all of them.
+    /// Maximum number of characters. The whole file is part of each request.
     pub fn limit(self) -> usize {
         match self {
             MemoryFile::Notes => 2_200,
@@ -38,96 +38,96 @@ impl MemoryFile {
     }
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeOutcome {
-    /// All that the file holds now.
+    /// The new text of the file.
     pub text: String,
-    /// Whether that is anything else than before.
+    /// True if it differs from the previous text.
     pub is_changed: bool,
 }
 
 /// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// The change can't be made.
+    /// The change is invalid.
     #[error(transparent)]
     Entry(#[from] EntryError),
     /// The file could not be read or written.
-    #[error("{} could not be {what}: {error}", path.display())]
+    #[error("{} could not be {action}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried.
-        what: &'static str,
-        /// Why not.
+        /// The failed action, as a participle.
+        action: &'static str,
+        /// The cause.
         error: io::Error,
     },
 }
 
-/// The files of memory in a folder.
+/// The memory files in a folder.
 #[derive(Debug, Clone)]
 pub struct MemoryFiles {
     folder: PathBuf,
 }
 
 impl MemoryFiles {
-    /// The files in a folder. It need not be there yet.
+    /// The files in a folder, which may not exist yet.
     pub fn new(folder: &Path) -> MemoryFiles {
         MemoryFiles { folder: folder.to_owned() }
     }
 
-    /// Where a file is.
-    pub fn path(&self, book: MemoryFile) -> PathBuf {
-        self.folder.join(book.file_name())
+    /// The path of a file.
+    pub fn path(&self, file: MemoryFile) -> PathBuf {
+        self.folder.join(file.file_name())
     }
 
-    /// What a file holds; nothing if it is not there.
-    pub fn read(&self, book: MemoryFile) -> Result<String, ChangeError> {
-        let path = self.path(book);
+    /// The text of a file; empty if the file does not exist.
+    pub fn read(&self, file: MemoryFile) -> Result<String, ChangeError> {
+        let path = self.path(file);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => Err(ChangeError::File { path, what: "read", error }),
+            Err(error) => Err(ChangeError::File { path, action: "read", error }),
         }
     }
 
-    /// Makes changes, all of them or none. Others wait meanwhile; what the file held before is kept as `.bak`.
-    pub fn change(&self, book: MemoryFile, changes: &[EntryChange]) -> Result<ChangeOutcome, ChangeError> {
-        let path = self.path(book);
-        let failed = |what| move |error| ChangeError::File { path: self.path(book), what, error };
+    /// Applies all changes or none under a lock, and keeps the previous text as `.bak`.
+    pub fn change(&self, file: MemoryFile, changes: &[EntryChange]) -> Result<ChangeOutcome, ChangeError> {
+        let path = self.path(file);
+        let failed = |action| move |error| ChangeError::File { path: self.path(file), action, error };
         fs::create_dir_all(&self.folder).map_err(failed("made room for"))?;
-        // Held until the end of this call. The file itself is replaced, so it can't be what is locked.
-        let _lock = self.lock(book).map_err(failed("locked"))?;
-        let before = self.read(book)?;
-        let text = apply_changes(&before, changes, book.limit())?;
-        let is_new = text != before;
-        if is_new {
+        // The lock is a file of its own, since the memory file is replaced.
+        let _lock = self.lock(file).map_err(failed("locked"))?;
+        let before = self.read(file)?;
+        let text = apply_changes(&before, changes, file.limit())?;
+        let is_changed = text != before;
+        if is_changed {
             if !before.is_empty() {
                 self.replace(&path.with_extension("md.bak"), &before).map_err(failed("kept"))?;
             }
             self.replace(&path, &text).map_err(failed("written"))?;
         }
-        Ok(ChangeOutcome { text, is_changed: is_new })
+        Ok(ChangeOutcome { text, is_changed })
     }
 
-    fn lock(&self, book: MemoryFile) -> io::Result<File> {
-        let path = self.folder.join(format!(".{}.lock", book.file_name()));
+    fn lock(&self, file: MemoryFile) -> io::Result<File> {
+        let path = self.folder.join(format!(".{}.lock", file.file_name()));
         let lock = OpenOptions::new().create(true).append(true).open(path)?;
         lock.lock()?;
         Ok(lock)
     }
 
-    /// Puts another file in the place of one, so that nobody sees half of it.
+    /// Replaces a file atomically.
     fn replace(&self, path: &Path, text: &str) -> io::Result<()> {
         let mut new = tempfile::NamedTempFile::new_in(&self.folder)?;
         new.write_all(text.as_bytes())?;
         new.as_file().sync_all()?;
-        if let Ok(there) = fs::metadata(path) {
-            new.as_file().set_permissions(there.permissions())?;
+        if let Ok(metadata) = fs::metadata(path) {
+            new.as_file().set_permissions(metadata.permissions())?;
         }
         new.persist(path).map_err(|error| error.error)?;
-        // The name, too, is on the disk before anybody is told.
+        // Make the new name durable as well.
         File::open(&self.folder)?.sync_all()
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_is_kept_beside() {
+    fn the_previous_text_is_kept_as_backup() {
         let folder = tempfile::tempdir().unwrap();
         let memory = MemoryFiles::new(&folder.path().join("not/there/yet"));
         assert_eq!(memory.read(MemoryFile::Notes).unwrap(), "");
@@ -154,11 +154,11 @@ mod tests {
         assert_eq!(entries(&memory.read(MemoryFile::Notes).unwrap()), ["one", "two"]);
         let kept = fs::read_to_string(memory.path(MemoryFile::Notes).with_extension("md.bak")).unwrap();
         assert_eq!(entries(&kept), ["one"]);
-        assert_eq!(memory.read(MemoryFile::User).unwrap(), "", "the other one is another");
+        assert_eq!(memory.read(MemoryFile::User).unwrap(), "", "the other file is unchanged");
     }
 
     #[test]
-    fn what_others_wrote_meanwhile_stays() {
+    fn concurrent_changes_are_not_lost() {
         let folder = tempfile::tempdir().unwrap();
         let memory = MemoryFiles::new(folder.path());
         thread::scope(|scope| {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_change_leaves_the_file_alone() {
+    fn a_rejected_change_leaves_the_file_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let memory = MemoryFiles::new(folder.path());
         memory.change(MemoryFile::User, &add("a person")).unwrap();
@@ -184,7 +184,7 @@ mod tests {
         let refused = memory.change(MemoryFile::User, &add(&long)).unwrap_err();
         assert!(matches!(refused, ChangeError::Entry(EntryError::Full { .. })), "{refused}");
         assert_eq!(memory.read(MemoryFile::User).unwrap(), "a person\n");
-        // A file that is a folder is told by its name.
+        // An I/O error names the file.
         fs::create_dir(memory.path(MemoryFile::Notes)).unwrap();
         let failed = memory.change(MemoryFile::Notes, &add("one")).unwrap_err().to_string();
         assert!(failed.contains("MEMORY.md"), "{failed}");

@@ -1,35 +1,35 @@
-//! What a person says of the provider: where it is, which of its tools are used, and how long it may take.
+//! Settings of a memory provider: its address, its tools and its limits.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// A provider of memory.
+/// An external memory provider.
 #[derive(Debug, Clone)]
 pub struct MemoryProvider {
-    /// Where it is.
+    /// Where it runs.
     pub address: ProviderAddress,
-    /// Which of its tools are used.
+    /// Which of its tools are called.
     pub tools: ToolSelection,
-    /// Whether it is offered what is folded. Where nothing is said, only one with plain routes is: a server of tools
-    /// would keep it like anything else.
+    /// Enables offers of folded text. By default only a server with plain HTTP routes gets them: an MCP server would
+    /// store them like any other memory.
     pub offers: Option<bool>,
 }
 
 impl MemoryProvider {
-    /// A provider with all that is usual.
-    pub fn new(place: ProviderAddress) -> MemoryProvider {
-        MemoryProvider { address: place, tools: ToolSelection::default(), offers: None }
+    /// A provider with default settings.
+    pub fn new(address: ProviderAddress) -> MemoryProvider {
+        MemoryProvider { address, tools: ToolSelection::default(), offers: None }
     }
 
-    /// Whether it is offered what is folded.
-    pub(crate) fn wants_offers(&self) -> bool {
+    /// Returns whether folded text is offered to the provider.
+    pub(crate) fn accepts_offers(&self) -> bool {
         self.offers.unwrap_or(matches!(self.address, ProviderAddress::Http { .. }))
     }
 }
 
-/// Where a provider is, and how it is spoken to.
+/// Where a provider runs, and its protocol.
 #[derive(Debug, Clone)]
 pub enum ProviderAddress {
     /// A program that speaks MCP on stdin and stdout.
@@ -38,22 +38,22 @@ pub enum ProviderAddress {
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
-        /// Variables of its environment, beside those there are.
+        /// Environment variables in addition to the inherited ones.
         environment: Vec<(String, String)>,
     },
     /// An MCP server over HTTP.
     Mcp {
-        /// Its address.
+        /// Its URL.
         url: String,
-        /// What it wants to know first.
-        key: Option<ProviderKey>,
+        /// Its bearer token.
+        key: Option<MemoryKey>,
     },
-    /// A server with the few routes that the guide's page on memory describes.
+    /// An HTTP server with the routes listed in the guide's page on memory.
     Http {
-        /// What its routes stand below.
+        /// The URL that its routes are relative to.
         url: String,
-        /// What it wants to know first.
-        key: Option<ProviderKey>,
+        /// Its bearer token.
+        key: Option<MemoryKey>,
     },
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for ProviderAddress {
     }
 }
 
-/// An address as it may be shown: one with a password in it is cut down to its host.
+/// A URL without user name and password; a URL that has them is cut to its host.
 fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find('/').unwrap_or(rest.len());
@@ -78,45 +78,45 @@ fn without_credentials(url: &str) -> String {
     }
 }
 
-/// A key, which is never written down.
+/// A bearer token. It is never printed or stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ProviderKey(pub String);
+pub struct MemoryKey(pub String);
 
-impl fmt::Debug for ProviderKey {
+impl fmt::Debug for MemoryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
 }
 
-/// Which tools of an MCP server are used. What is left out is found among those that it has.
+/// Which tools of an MCP server are called. A missing name is chosen from the tools that the server lists.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolSelection {
-    /// The tool that is searched with.
+    /// The tool to search with.
     pub search: Option<String>,
-    /// The argument that says for what.
+    /// The argument that takes the query.
     pub search_argument: Option<String>,
-    /// The tool that is written with.
+    /// The tool to write with.
     pub write: Option<String>,
-    /// The argument that says what.
+    /// The argument that takes the text.
     pub write_argument: Option<String>,
-    /// Arguments that both are always given, as far as they have them.
+    /// Arguments added to every call, if the tool has them.
     pub fixed_arguments: Map<String, Value>,
 }
 
-/// How long things may take, and how much of them there may be.
+/// Time and size limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// How long a turn waits for what is recalled.
+    /// Time that a turn waits for recalled text.
     pub deadline: Duration,
-    /// How long one call of the provider may take, beside what else is done.
+    /// Timeout of one provider call outside of a turn.
     pub call: Duration,
-    /// How long work that is left is waited for at the end.
+    /// How long `stop` waits for queued work.
     pub shutdown: Duration,
-    /// How many pieces of work may wait.
+    /// Maximum number of queued jobs.
     pub queue: usize,
-    /// After how long without a word a conversation has ended.
+    /// Idle time after which a conversation has ended.
     pub idle: Duration,
-    /// How many conversations go on at once; where there are more, the one that was silent longest has ended.
+    /// Maximum number of active conversations. Above it the longest idle one is ended.
     pub conversations: usize,
 }
 
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn keys_and_passwords_are_not_shown() {
-        let key = Some(ProviderKey("made-up".to_owned()));
-        let place = ProviderAddress::Http { url: "http://me:made-up@127.0.0.1:9/x".to_owned(), key };
-        let shown = format!("{place}");
+        let key = Some(MemoryKey("made-up".to_owned()));
+        let address = ProviderAddress::Http { url: "http://me:made-up@127.0.0.1:9/x".to_owned(), key };
+        let shown = format!("{address}");
         assert_eq!(shown, "http://…@127.0.0.1:9/x");
-        let ProviderAddress::Http { key, .. } = place else { unreachable!() };
+        let ProviderAddress::Http { key, .. } = address else { unreachable!() };
         assert_eq!(format!("{key:?}"), "Some(Key(…))");
     }
 }

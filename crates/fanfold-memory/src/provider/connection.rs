@@ -1,4 +1,4 @@
-//! A provider that is spoken to, whichever kind it is.
+//! A connection to a provider of any kind.
 
 use std::time::{Duration, Instant};
 
@@ -8,26 +8,26 @@ use crate::provider::http::HttpProvider;
 use crate::provider::mcp::McpProvider;
 use crate::provider::tool_names::NameConflict;
 
-/// A provider that is spoken to.
+/// A connection to a provider.
 pub(crate) enum ProviderConnection {
     Mcp(Box<McpProvider>),
     Http(HttpProvider),
 }
 
-/// What a provider is, seen by trying it.
+/// The result of testing a provider.
 #[derive(Debug, Clone)]
 pub struct ProviderCheck {
-    /// What it calls itself.
+    /// The name it reports.
     pub name: String,
-    /// Its tools, each with the arguments it takes.
+    /// Its tools with the names of their arguments.
     pub tools: Vec<(String, Vec<String>)>,
     /// Tools that are not used, and why.
     pub rejected_tools: Vec<(String, NameConflict)>,
-    /// What is called, a line for each.
+    /// A description of each call that fanfold makes.
     pub calls: Vec<String>,
-    /// How long it took to be there.
+    /// Time to connect.
     pub startup: Duration,
-    /// How long a search took, and how many characters it found.
+    /// Duration of a search, and the length of its result in characters.
     pub search: (Duration, usize),
 }
 
@@ -43,39 +43,44 @@ impl ProviderConnection {
         }
     }
 
-    pub(crate) async fn search(&self, talk: &str, question: &str) -> Result<String, MemoryError> {
+    pub(crate) async fn search(&self, conversation: &str, query: &str) -> Result<String, MemoryError> {
         match self {
-            ProviderConnection::Mcp(mcp) => mcp.search(talk, question).await,
-            ProviderConnection::Http(http) => http.search(talk, question).await,
+            ProviderConnection::Mcp(mcp) => mcp.search(conversation, query).await,
+            ProviderConnection::Http(http) => http.search(conversation, query).await,
         }
     }
 
-    pub(crate) async fn sync(&self, talk: &str, user: &str, assistant: &str) -> Result<(), MemoryError> {
+    pub(crate) async fn sync(
+        &self,
+        conversation: &str,
+        user: &str,
+        assistant: &str,
+    ) -> Result<(), MemoryError> {
         match self {
             ProviderConnection::Mcp(mcp) => {
-                mcp.write(talk, &format!("user: {user}\nassistant: {assistant}")).await
+                mcp.write(conversation, &format!("user: {user}\nassistant: {assistant}")).await
             }
-            ProviderConnection::Http(http) => http.sync(talk, user, assistant).await,
+            ProviderConnection::Http(http) => http.sync(conversation, user, assistant).await,
         }
     }
 
-    pub(crate) async fn offer(&self, talk: &str, texts: &[String]) -> Result<(), MemoryError> {
+    pub(crate) async fn offer(&self, conversation: &str, texts: &[String]) -> Result<(), MemoryError> {
         match self {
             ProviderConnection::Mcp(mcp) => {
                 for text in texts {
-                    mcp.write(talk, text).await?;
+                    mcp.write(conversation, text).await?;
                 }
                 Ok(())
             }
-            ProviderConnection::Http(http) => http.offer(talk, texts).await,
+            ProviderConnection::Http(http) => http.offer(conversation, texts).await,
         }
     }
 
-    pub(crate) async fn end(&self, talk: &str) -> Result<(), MemoryError> {
+    pub(crate) async fn end(&self, conversation: &str) -> Result<(), MemoryError> {
         match self {
-            // There is no tool for that: what was written is there.
+            // MCP has no such call; every text was already written.
             ProviderConnection::Mcp(_) => Ok(()),
-            ProviderConnection::Http(http) => http.end(talk).await,
+            ProviderConnection::Http(http) => http.end(conversation).await,
         }
     }
 
@@ -85,36 +90,36 @@ impl ProviderConnection {
         }
     }
 
-    /// Makes the connection, where there is one.
+    /// Connects, if the protocol has connections.
     pub(crate) async fn warm_up(&self) -> Result<(), MemoryError> {
         match self {
-            ProviderConnection::Mcp(mcp) => mcp.open().await?.chosen.clone().map(drop),
+            ProviderConnection::Mcp(mcp) => mcp.open().await?.selection.clone().map(drop),
             ProviderConnection::Http(_) => Ok(()),
         }
     }
 
-    /// Ends it at once.
+    /// Closes the connection without waiting.
     pub(crate) fn kill(&self) {
         if let ProviderConnection::Mcp(mcp) = self {
             mcp.kill();
         }
     }
 
-    /// Tries it.
-    pub(crate) async fn check(&self, question: &str) -> Result<ProviderCheck, MemoryError> {
+    /// Connects and runs a search.
+    pub(crate) async fn check(&self, query: &str) -> Result<ProviderCheck, MemoryError> {
         let began = Instant::now();
         let mut checked = match self {
             ProviderConnection::Mcp(mcp) => {
                 let open = mcp.open().await?;
-                let chosen = open.chosen.clone()?;
+                let selection = open.selection.clone()?;
                 let names = |tool: &crate::provider::tool_selection::MemoryTool| {
                     (tool.name.clone(), tool.arguments.iter().map(|argument| argument.name.clone()).collect())
                 };
                 ProviderCheck {
                     name: open.name.clone(),
                     tools: open.tools.iter().map(names).collect(),
-                    rejected_tools: open.refused.clone(),
-                    calls: chosen.describe(),
+                    rejected_tools: open.rejected.clone(),
+                    calls: selection.describe(),
                     startup: began.elapsed(),
                     search: (Duration::ZERO, 0),
                 }
@@ -129,7 +134,7 @@ impl ProviderConnection {
             },
         };
         let began = Instant::now();
-        let found = self.search("fanfold check", question).await?;
+        let found = self.search("fanfold check", query).await?;
         checked.search = (began.elapsed(), found.chars().count());
         Ok(checked)
     }

@@ -1,41 +1,41 @@
-//! What can be wrong with a provider. None of it reaches a turn; a person is told once.
+//! Errors of a memory provider. They never fail a turn; each is reported once.
 
 use std::time::Duration;
 
-/// Why a provider did not do what it was asked.
+/// Why a provider call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// It could not be started or reached.
+    /// The program did not start, or the server refused the connection.
     #[error("it can't be reached: {0}")]
     Unreachable(String),
-    /// It ended, or the connection broke.
-    #[error("it is gone: {0}")]
+    /// The program exited, or the connection broke.
+    #[error("the connection was lost: {0}")]
     Disconnected(String),
-    /// It was tried a moment ago, and is left alone for a while.
-    #[error("it failed and is tried again in {} s", .0.as_secs().max(1))]
+    /// A recent call failed, and the backoff has not passed yet.
+    #[error("it failed recently; the next attempt is in {} s", .0.as_secs().max(1))]
     BackingOff(Duration),
-    /// It did not answer at all, for as long as anybody waits for a program or a server.
+    /// No answer within the timeout of a call.
     #[error("it has not answered for {} s", .0.as_secs())]
     Timeout(Duration),
-    /// It did not answer in time for a turn.
+    /// No answer within the deadline of a turn.
     #[error("it did not answer within {} ms", .0.as_millis())]
     Late(Duration),
-    /// It answered with more than anybody wants to read.
+    /// The answer exceeds the size limit.
     #[error("its answer is longer than {0} bytes")]
     TooLong(usize),
-    /// It said no, in its own words.
+    /// The provider returned an error, quoted here.
     #[error("it refused: {0}")]
     Refused(String),
-    /// It does not have the tool.
+    /// The provider lacks a tool or route.
     #[error("it has no tool {0}")]
     NoTool(String),
-    /// What it said is not understood.
-    #[error("its answer is not understood: {0}")]
+    /// The answer is malformed.
+    #[error("its answer is invalid: {0}")]
     InvalidAnswer(String),
 }
 
 impl MemoryError {
-    /// Its name in a word.
+    /// A short name for metrics.
     pub fn name(&self) -> &'static str {
         match self {
             MemoryError::Unreachable(_) => "unreachable",
@@ -50,14 +50,14 @@ impl MemoryError {
         }
     }
 
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             MemoryError::Unreachable(_) | MemoryError::Disconnected(_) | MemoryError::BackingOff(_) => {
                 "check `command` or the address in [memory]; `fanfold memory check` tries it"
             }
             MemoryError::Timeout(_) => {
-                "check that it runs by itself, and that `command` or the address in [memory] is a server of memory"
+                "check that it runs by itself, and that `command` or the address in [memory] is a memory server"
             }
             MemoryError::Late(_) => "try again, or give it more time with `deadline_ms` in [memory]",
             MemoryError::TooLong(_) => "ask it for less: most servers have a setting for the number of hits",
@@ -65,22 +65,24 @@ impl MemoryError {
                 "`fanfold memory check` shows which tools are called with which arguments"
             }
             MemoryError::NoTool(_) => "name its tools in [memory]: `search`, `write` and their arguments",
-            MemoryError::InvalidAnswer(_) => "check that it is a server of memory, and which kind of one",
+            MemoryError::InvalidAnswer(_) => {
+                "check that it is a memory server, and which of `command`, `mcp` and `http` it needs"
+            }
         }
     }
 
-    /// Whether the connection is of no use any more.
+    /// Returns whether the connection failed, so that a retry may succeed.
     pub(crate) fn is_connection_error(&self) -> bool {
         matches!(self, MemoryError::Unreachable(_) | MemoryError::Disconnected(_))
     }
 }
 
-/// Words of somebody else's, as they may be shown: one line, without secrets, not long.
+/// The beginning of a provider's message on one line, with secrets redacted.
 pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 200;
+    const MAX_BYTES: usize = 200;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let clean = fanfold_redact::redact(&line);
-    let end = clean.floor_char_boundary(MOST);
+    let end = clean.floor_char_boundary(MAX_BYTES);
     if end < clean.len() { format!("{}…", &clean[..end]) } else { clean.into_owned() }
 }
 
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_others_are_short_and_without_secrets() {
+    fn excerpts_are_short_and_redacted() {
         let secret = format!("{}-{}", "sk-ant-api03", "Zk3".repeat(31));
         let shown = excerpt(&format!("no\n  such key: {secret} {}", "x".repeat(500)));
         assert!(

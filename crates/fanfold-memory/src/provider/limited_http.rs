@@ -1,4 +1,4 @@
-//! HTTP for MCP, with an end to what is read: a server that sends megabytes is not listened to.
+//! MCP over HTTP with a size limit: an oversized answer is an error instead of megabytes in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-/// The longest answer that is read.
-pub(crate) const LONGEST: usize = 1 << 20;
+/// Maximum size of an answer in bytes.
+pub(crate) const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-const SESSION: &str = "mcp-session-id";
-const STREAM: &str = "text/event-stream";
+const SESSION_HEADER: &str = "mcp-session-id";
+const EVENT_STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
-/// A client that reads no more than it wants.
+/// An HTTP client that limits the size of answers.
 #[derive(Clone)]
 pub(crate) struct LimitedHttpClient(pub(crate) reqwest::Client);
 
-type Failed = StreamableHttpError<reqwest::Error>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+type McpHttpError = StreamableHttpError<reqwest::Error>;
+type CustomHeaders = HashMap<HeaderName, HeaderValue>;
 
 impl StreamableHttpClient for LimitedHttpClient {
     type Error = reqwest::Error;
@@ -36,11 +36,11 @@ impl StreamableHttpClient for LimitedHttpClient {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         key: Option<String>,
-        headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        headers: CustomHeaders,
+    ) -> Result<StreamableHttpPostResponse, McpHttpError> {
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         let body = serde_json::to_vec(&message).map_err(|error| unexpected(error.to_string()))?;
-        let mut request = self.0.post(&*uri).header(ACCEPT, format!("{JSON}, {STREAM}")).body(body);
+        let mut request = self.0.post(&*uri).header(ACCEPT, format!("{JSON}, {EVENT_STREAM}")).body(body);
         request = request.header(CONTENT_TYPE, JSON);
         if let Some(key) = key {
             request = request.bearer_auth(key);
@@ -49,7 +49,7 @@ impl StreamableHttpClient for LimitedHttpClient {
             request = request.header(name, value);
         }
         if let Some(session) = &session {
-            request = request.header(SESSION, &**session);
+            request = request.header(SESSION_HEADER, &**session);
         }
         let response = request.send().await?;
         let status = response.status();
@@ -60,16 +60,16 @@ impl StreamableHttpClient for LimitedHttpClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
-        let (kind, own_session) = (header("content-type").unwrap_or_default(), header(SESSION));
-        if status.is_success() && kind.starts_with(STREAM) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), own_session));
+        let (kind, new_session) = (header("content-type").unwrap_or_default(), header(SESSION_HEADER));
+        if status.is_success() && kind.starts_with(EVENT_STREAM) {
+            return Ok(StreamableHttpPostResponse::Sse(limited_events(response), new_session));
         }
-        let body = read(response).await.map_err(|error| unexpected(error.to_string()))?;
+        let body = read_body(response).await.map_err(|error| unexpected(error.to_string()))?;
         match serde_json::from_slice(&body) {
-            Ok(answer) if status.is_success() => Ok(StreamableHttpPostResponse::Json(answer, own_session)),
-            // What is told is read by nobody, so it need not be answered well.
-            _ if status.is_success() && !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-            _ => Err(unexpected(format!("status {status}, and no answer in JSON"))),
+            Ok(answer) if status.is_success() => Ok(StreamableHttpPostResponse::Json(answer, new_session)),
+            // Nothing reads the answer to a notification, so any body is accepted.
+            _ if status.is_success() && !is_request => Ok(StreamableHttpPostResponse::Accepted),
+            _ => Err(unexpected(format!("status {status}, and the body is not JSON"))),
         }
     }
 
@@ -78,8 +78,8 @@ impl StreamableHttpClient for LimitedHttpClient {
         uri: Arc<str>,
         session: Arc<str>,
         key: Option<String>,
-        headers: Headers,
-    ) -> Result<(), Failed> {
+        headers: CustomHeaders,
+    ) -> Result<(), McpHttpError> {
         self.0.delete_session(uri, session, key, headers).await
     }
 
@@ -89,49 +89,49 @@ impl StreamableHttpClient for LimitedHttpClient {
         session: Option<Arc<str>>,
         last: Option<String>,
         key: Option<String>,
-        headers: Headers,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
-        self.0.get_stream_with_max_sse_event_size(uri, session, last, key, headers, LONGEST).await
+        headers: CustomHeaders,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, McpHttpError> {
+        self.0.get_stream_with_max_sse_event_size(uri, session, last, key, headers, MAX_ANSWER_BYTES).await
     }
 }
 
-fn unexpected(words: String) -> Failed {
-    StreamableHttpError::UnexpectedServerResponse(words.into())
+fn unexpected(message: String) -> McpHttpError {
+    StreamableHttpError::UnexpectedServerResponse(message.into())
 }
 
-/// The events of an answer, up to the limit.
-fn events(response: reqwest::Response) -> BoxStream<'static, Result<Sse, SseError>> {
+/// The events of an answer, up to the size limit.
+fn limited_events(response: reqwest::Response) -> BoxStream<'static, Result<Sse, SseError>> {
     let mut n_bytes = 0;
     let bytes = response.bytes_stream().map_err(std::io::Error::other).map(move |chunk| {
         let chunk = chunk?;
         n_bytes += chunk.len();
-        if n_bytes > LONGEST { Err(std::io::Error::other(TooLong)) } else { Ok(chunk) }
+        if n_bytes > MAX_ANSWER_BYTES { Err(std::io::Error::other(TooLong)) } else { Ok(chunk) }
     });
     SseStream::from_bytes_stream(bytes).boxed()
 }
 
 /// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
-    /// It is too long.
+pub(crate) enum BodyError {
+    /// It exceeds the size limit.
     #[error(transparent)]
     TooLong(#[from] TooLong),
-    /// It broke off.
+    /// The connection broke.
     #[error(transparent)]
     Broken(#[from] reqwest::Error),
 }
 
-/// More than is read.
+/// The size limit was exceeded.
 #[derive(Debug, thiserror::Error)]
-#[error("its answer is longer than {LONGEST} bytes")]
+#[error("its answer is longer than {MAX_ANSWER_BYTES} bytes")]
 pub(crate) struct TooLong;
 
-/// A body, if it is not too long.
-pub(crate) async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, ReadError> {
+/// Reads a body up to the size limit.
+pub(crate) async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, BodyError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         body.extend_from_slice(&chunk);
-        if body.len() > LONGEST {
+        if body.len() > MAX_ANSWER_BYTES {
             return Err(TooLong.into());
         }
     }

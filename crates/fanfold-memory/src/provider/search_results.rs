@@ -1,40 +1,40 @@
-//! What a provider found, as lines for a model: hits of servers that are known, or the text as it came.
+//! Search results as lines for a model: the hits in the JSON of known servers, otherwise the text unchanged.
 
 use serde_json::Value;
 
-/// So many lines are given.
-const MOST_LINES: usize = 24;
-/// So many bytes of one hit.
-const LONGEST_LINE: usize = 600;
-/// So many bytes of all of them.
-const LONGEST: usize = 12 << 10;
+/// Maximum number of lines.
+const MAX_LINES: usize = 24;
+/// Maximum length of one hit in bytes.
+const MAX_LINE_BYTES: usize = 600;
+/// Maximum length of all lines in bytes.
+const MAX_TOTAL_BYTES: usize = 12 << 10;
 
-/// What was found by one search.
+/// The results of one search.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SearchResults {
-    /// What the search was for, where single words are looked for.
+    /// The search terms, if the server was queried term by term.
     pub(crate) terms: Vec<String>,
-    /// What the provider said, each a text that may be JSON.
+    /// The provider's answers, each a text that may be JSON.
     pub(crate) texts: Vec<String>,
 }
 
 impl SearchResults {
-    /// The lines, those with most of the terms first. What an entity of this name says is left out.
-    pub(crate) fn lines(&self, without: &str) -> String {
+    /// The result lines without one entity's, sorted by their number of search terms.
+    pub(crate) fn lines(&self, excluded_entity: &str) -> String {
         let mut lines: Vec<(usize, String)> = Vec::new();
         for text in &self.texts {
-            for line in result_lines(text, without, &self.terms) {
-                let line = short(&line);
+            for line in result_lines(text, excluded_entity, &self.terms) {
+                let line = truncate(&line);
                 if !line.is_empty() && !lines.iter().any(|(_, known)| *known == line) {
                     lines.push((self.n_terms(&line), line));
                 }
             }
         }
-        // The sort is stable: among equals the provider's order holds.
+        // The sort is stable: lines with equally many terms keep the provider's order.
         lines.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
         let mut out = String::new();
-        for (_, line) in lines.into_iter().take(MOST_LINES) {
-            if out.len() + line.len() > LONGEST {
+        for (_, line) in lines.into_iter().take(MAX_LINES) {
+            if out.len() + line.len() > MAX_TOTAL_BYTES {
                 break;
             }
             out.push_str(&line);
@@ -49,13 +49,13 @@ impl SearchResults {
     }
 }
 
-fn result_lines(text: &str, without: &str, terms: &[String]) -> Vec<String> {
+fn result_lines(text: &str, excluded_entity: &str, terms: &[String]) -> Vec<String> {
     let is_json = text.trim_start().starts_with(['{', '[']);
     let value = if is_json { serde_json::from_str::<Value>(text).ok() } else { None };
     let Some(value) = value else { return vec![text.to_owned()] };
     let entities = value.get("entities").and_then(Value::as_array);
     if let Some(entities) = entities {
-        let others = entities.iter().filter(|entity| entity["name"] != without);
+        let others = entities.iter().filter(|entity| entity["name"] != excluded_entity);
         return others.flat_map(|entity| entity_lines(entity, terms)).collect();
     }
     let keys = ["results", "memories", "hits", "items", "data"];
@@ -66,21 +66,21 @@ fn result_lines(text: &str, without: &str, terms: &[String]) -> Vec<String> {
     }
 }
 
-/// What is known of an entity: of its observations those that were looked for, or the first ones.
+/// The observations of an entity that contain a search term, or its first ones if none does.
 fn entity_lines(entity: &Value, terms: &[String]) -> Vec<String> {
-    const FIRST: usize = 4;
+    const MAX_UNMATCHED: usize = 4;
     let name = entity["name"].as_str().unwrap_or_default();
     let observations = entity["observations"].as_array();
     let all: Vec<&str> = observations.into_iter().flatten().filter_map(Value::as_str).collect();
-    let is_meant = |text: &&&str| {
+    let has_term = |text: &&&str| {
         let lower = text.to_lowercase();
         terms.iter().any(|term| lower.contains(&term.to_lowercase()))
     };
-    let meant: Vec<&&str> = all.iter().filter(is_meant).collect();
-    let shown: Vec<&str> = if meant.is_empty() {
-        all.iter().take(FIRST).copied().collect()
+    let matching: Vec<&&str> = all.iter().filter(has_term).collect();
+    let shown: Vec<&str> = if matching.is_empty() {
+        all.iter().take(MAX_UNMATCHED).copied().collect()
     } else {
-        meant.into_iter().copied().collect()
+        matching.into_iter().copied().collect()
     };
     if shown.is_empty() {
         let kind = entity["entityType"].as_str().unwrap_or_default();
@@ -89,19 +89,19 @@ fn entity_lines(entity: &Value, terms: &[String]) -> Vec<String> {
     shown.into_iter().map(|text| format!("- {name}: {text}")).collect()
 }
 
-/// The text of a hit, under whichever key it stands.
+/// The text of a hit, under any of the usual keys.
 fn hit(value: &Value) -> Option<&str> {
     let keys = ["memory", "text", "content", "observation", "summary", "data"];
     value.as_str().or_else(|| keys.iter().find_map(|key| value.get(key)?.as_str()))
 }
 
-/// One hit, not longer than it may be.
-fn short(line: &str) -> String {
+/// A line cut to its maximum length.
+fn truncate(line: &str) -> String {
     let line = line.trim();
-    if line.len() <= LONGEST_LINE || !line.starts_with("- ") {
-        return line[..line.floor_char_boundary(LONGEST)].to_owned();
+    if line.len() <= MAX_LINE_BYTES || !line.starts_with("- ") {
+        return line[..line.floor_char_boundary(MAX_TOTAL_BYTES)].to_owned();
     }
-    format!("{}…", &line[..line.floor_char_boundary(LONGEST_LINE)])
+    format!("{}…", &line[..line.floor_char_boundary(MAX_LINE_BYTES)])
 }
 
 #[cfg(test)]
@@ -126,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn what_has_more_of_the_question_comes_first_and_nothing_is_endless() {
+    fn lines_are_ranked_by_terms_and_limited_in_size() {
         let list: Vec<String> = (0..500).map(|i| format!("memory {i} {}", "x".repeat(700))).collect();
         let json = serde_json::to_string(&list).unwrap();
         let shown = lines(&["memory", "499"], &[&json]);
-        assert!(shown.starts_with("- memory 499 ") && shown.len() <= LONGEST, "{}", shown.len());
-        assert!(lines(&[], &[&"y".repeat(1 << 20)]).len() <= LONGEST);
+        assert!(shown.starts_with("- memory 499 ") && shown.len() <= MAX_TOTAL_BYTES, "{}", shown.len());
+        assert!(lines(&[], &[&"y".repeat(1 << 20)]).len() <= MAX_TOTAL_BYTES);
     }
 }

@@ -1,12 +1,12 @@
-//! The words of a question that are worth looking for, for servers that find a text only as it is written.
+//! Extracts search terms from a question, for servers that only match literal text.
 
-/// So many words are looked for.
-const MOST: usize = 5;
-/// Shorter words are in every text.
-const SHORTEST: usize = 4;
+/// Maximum number of terms.
+const MAX_TERMS: usize = 5;
+/// Minimum length of a term; shorter words occur in most texts.
+const MIN_CHARS: usize = 4;
 
-/// Words that say nothing of what is asked about.
-const COMMON: &[&str] = &[
+/// Stop words.
+const STOP_WORDS: &[&str] = &[
     "about", "after", "again", "also", "another", "because", "been", "before", "being", "below", "between",
     "both", "cannot", "change", "check", "code", "could", "does", "doing", "done", "dont", "each", "else",
     "every", "file", "files", "find", "first", "from", "give", "have", "here", "into", "just", "know",
@@ -17,32 +17,33 @@ const COMMON: &[&str] = &[
     "whom", "whose", "will", "with", "would", "write", "your", "yours",
 ];
 
-/// The words that tell most, best first: names before words, long ones before short ones.
+/// The best terms of a question: names before other words, longer terms before shorter ones.
 pub(crate) fn search_terms(question: &str) -> Vec<String> {
     let words = question.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':')));
     let mut found: Vec<(u8, usize, &str)> = Vec::new();
     for word in words {
         let word = word.trim_matches(['-', '.', '/', ':']);
-        let n_letters = word.chars().count();
-        let is_wide = !word.is_ascii();
+        let n_chars = word.chars().count();
+        let is_non_ascii = !word.is_ascii();
         let is_known = found.iter().any(|(_, _, known)| known.eq_ignore_ascii_case(word));
-        let is_common = COMMON.contains(&word.to_ascii_lowercase().as_str());
-        // Two signs of Chinese or Japanese are a word.
-        if is_known || is_common || n_letters < if is_wide { 2 } else { SHORTEST } {
+        let is_stop_word = STOP_WORDS.contains(&word.to_ascii_lowercase().as_str());
+        // In Chinese and Japanese two characters may be a word.
+        if is_known || is_stop_word || n_chars < if is_non_ascii { 2 } else { MIN_CHARS } {
             continue;
         }
-        found.push((rank(word), n_letters, word));
+        found.push((rank(word), n_chars, word));
     }
-    // The sort is stable, so among equals the one that came first stays first.
-    found.sort_by_key(|(rank, n_letters, _)| (*rank, std::cmp::Reverse(*n_letters)));
-    found.into_iter().take(MOST).map(|(_, _, word)| word.to_owned()).collect()
+    // The sort is stable: equal terms keep their order in the question.
+    found.sort_by_key(|(rank, n_chars, _)| (*rank, std::cmp::Reverse(*n_chars)));
+    found.into_iter().take(MAX_TERMS).map(|(_, _, word)| word.to_owned()).collect()
 }
 
-/// Names of things before names of people and products before words.
+/// Rank of a term: 0 for identifiers, 1 for capitalised words, 2 for other words.
 fn rank(word: &str) -> u8 {
-    let has_mark = word.contains(['_', '-', '.', '/', ':']) || word.contains(|c: char| c.is_ascii_digit());
+    let has_punctuation =
+        word.contains(['_', '-', '.', '/', ':']) || word.contains(|c: char| c.is_ascii_digit());
     let has_capital = word.chars().skip(1).any(char::is_uppercase);
-    match (has_mark || has_capital, word.starts_with(char::is_uppercase)) {
+    match (has_punctuation || has_capital, word.starts_with(char::is_uppercase)) {
         (true, _) => 0,
         (false, true) => 1,
         (false, false) => 2,
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_before_words() {
+    fn names_rank_before_words() {
         let found = search_terms(
             "Which port does the staging proxy of Billing use in src/serve.rs, and is it set there?",
         );

@@ -1,75 +1,75 @@
-//! Names of a provider's tools: none may stand for a tool of ours, or for one that it named before.
+//! Rejects tools of a provider whose names are invalid, reserved or easily confused with another tool's.
 
-/// What our own tools begin with.
+/// Prefix of fanfold's own tools.
 const RESERVED_PREFIX: &str = "fanfold";
-/// A name that is longer is none.
-const LONGEST: usize = 64;
+/// Maximum length of a tool name.
+const MAX_NAME_BYTES: usize = 64;
 
-/// Why a tool is not used.
+/// Why a tool is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameConflict {
-    /// It has the name of a tool of fanfold's.
+    /// It has the prefix of fanfold's own tools.
     Reserved,
-    /// Another one had the name before.
+    /// It has nearly the same name as an earlier tool.
     Duplicate,
-    /// It is no name.
+    /// It is not a valid tool name.
     Invalid,
 }
 
 impl NameConflict {
-    /// What is wrong, for a person.
+    /// The reason as a phrase whose subject is the tool.
     pub fn describe(self) -> &'static str {
         match self {
-            NameConflict::Reserved => "has a name of fanfold's own tools",
-            NameConflict::Duplicate => "has the name of another one",
-            NameConflict::Invalid => "has no name that a tool can have",
+            NameConflict::Reserved => "has a name that is reserved for fanfold's tools",
+            NameConflict::Duplicate => "has nearly the same name as another tool",
+            NameConflict::Invalid => "has an invalid name",
         }
     }
 }
 
-/// Tells the tools that may be used from those that may not. Of two that look alike the first one counts.
+/// Splits tools into accepted and rejected ones. Of two similar names the first is accepted.
 pub fn reject_conflicting_names<T>(
     tools: Vec<T>,
     name: impl Fn(&T) -> &str,
 ) -> (Vec<T>, Vec<(String, NameConflict)>) {
     let mut seen = Vec::new();
-    let (mut sound, mut refused) = (Vec::new(), Vec::new());
+    let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
     for tool in tools {
-        let own = name(&tool).to_owned();
-        let alike = normalized(&own);
-        let wrong = if !is_name(&own) {
+        let tool_name = name(&tool).to_owned();
+        let normalized_name = normalized(&tool_name);
+        let conflict = if !is_name(&tool_name) {
             Some(NameConflict::Invalid)
-        } else if alike.starts_with(RESERVED_PREFIX) {
+        } else if normalized_name.starts_with(RESERVED_PREFIX) {
             Some(NameConflict::Reserved)
-        } else if seen.contains(&alike) {
+        } else if seen.contains(&normalized_name) {
             Some(NameConflict::Duplicate)
         } else {
             None
         };
-        match wrong {
-            Some(wrong) => refused.push((printable(&own), wrong)),
+        match conflict {
+            Some(conflict) => rejected.push((printable(&tool_name), conflict)),
             None => {
-                seen.push(alike);
-                sound.push(tool);
+                seen.push(normalized_name);
+                accepted.push(tool);
             }
         }
     }
-    (sound, refused)
+    (accepted, rejected)
 }
 
 fn is_name(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    !name.is_empty() && name.len() <= LONGEST && name.chars().all(is_letter)
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.chars().all(is_letter)
 }
 
-/// A name without what the eye passes over.
+/// A name without case and punctuation, which are easily overlooked.
 fn normalized(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// A name that may be anything, as it can be shown.
+/// The printable characters of an arbitrary name.
 fn printable(name: &str) -> String {
-    name.chars().filter(|c| c.is_ascii_graphic()).take(LONGEST).collect()
+    name.chars().filter(|c| c.is_ascii_graphic()).take(MAX_NAME_BYTES).collect()
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_tool_stands_for_another() {
+    fn names_that_imitate_another_tool_are_rejected() {
         let long = "x".repeat(65);
         let names = [
             "search_nodes",
@@ -91,11 +91,11 @@ mod tests {
             long.as_str(),
             "mem0/search",
         ];
-        let (sound, refused) = reject_conflicting_names(names.to_vec(), |name| name);
-        assert_eq!(sound, ["search_nodes", "mem0/search"]);
-        let why: Vec<NameConflict> = refused.iter().map(|(_, why)| *why).collect();
+        let (accepted, rejected) = reject_conflicting_names(names.to_vec(), |name| name);
+        assert_eq!(accepted, ["search_nodes", "mem0/search"]);
+        let why: Vec<NameConflict> = rejected.iter().map(|(_, why)| *why).collect();
         use NameConflict::{Duplicate, Invalid, Reserved};
         assert_eq!(why, [Reserved, Reserved, Duplicate, Duplicate, Invalid, Invalid, Invalid, Invalid]);
-        assert!(refused.iter().all(|(name, _)| name.is_ascii() && name.len() <= LONGEST));
+        assert!(rejected.iter().all(|(name, _)| name.is_ascii() && name.len() <= MAX_NAME_BYTES));
     }
 }

@@ -1,16 +1,16 @@
-//! Which tools of an MCP server are searched and written with: as a person says, or as those that are known to be.
+//! Selects the tools of an MCP server to search and write with: from the settings or a table of known servers.
 
 use serde_json::{Map, Value, json};
 
 use crate::provider::config::ToolSelection;
 use crate::provider::error::MemoryError;
 
-/// A tool as a server describes it.
+/// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryTool {
     /// Its name.
     pub name: String,
-    /// The arguments it takes: each with whether it is needed, and whether it is a text.
+    /// Its arguments.
     pub arguments: Vec<ToolArgument>,
 }
 
@@ -19,59 +19,59 @@ pub struct MemoryTool {
 pub struct ToolArgument {
     /// Its name.
     pub name: String,
-    /// Whether it has to be given.
-    pub is_needed: bool,
-    /// Whether it is a text.
+    /// True if it is required.
+    pub is_required: bool,
+    /// True if its type is `string`.
     pub is_text: bool,
 }
 
 impl MemoryTool {
-    /// A tool, from its name and the schema of its arguments.
+    /// Reads a tool from its name and the schema of its arguments.
     pub(crate) fn from_schema(name: &str, schema: &Map<String, Value>) -> MemoryTool {
-        let needed = schema.get("required").and_then(Value::as_array);
-        let is_needed = |name: &str| needed.is_some_and(|all| all.iter().any(|one| one == name));
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
         let properties = schema.get("properties").and_then(Value::as_object);
         let arguments = properties.into_iter().flatten().map(|(name, about)| ToolArgument {
             name: name.clone(),
-            is_needed: is_needed(name),
+            is_required: is_required(name),
             is_text: about.get("type").is_some_and(|kind| kind == "string"),
         });
         MemoryTool { name: name.to_owned(), arguments: arguments.collect() }
     }
 
-    fn has(&self, argument: &str) -> bool {
+    fn has_argument(&self, argument: &str) -> bool {
         self.arguments.iter().any(|known| known.name == argument)
     }
 }
 
-/// How a server is searched and written to.
+/// The tools to search and write with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SelectedTools {
     pub(crate) search: SearchTool,
-    /// None where it can only be read.
+    /// `None` if the server is read-only.
     pub(crate) write: Option<WriteTool>,
 }
 
-/// How a server is searched.
+/// The tool to search with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SearchTool {
     pub(crate) tool: String,
     pub(crate) argument: String,
-    pub(crate) always: Map<String, Value>,
-    /// Whether it finds only what stands in a text as it is asked for: then it is asked for single words.
+    pub(crate) fixed_arguments: Map<String, Value>,
+    /// True if it only matches literal text; it is then called once per search term.
     pub(crate) is_literal: bool,
 }
 
-/// How a server is written to.
+/// How to write to the server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WriteTool {
-    /// A text, by one tool.
-    Text { tool: String, argument: String, always: Map<String, Value> },
-    /// Observations of an entity, as the reference server keeps them.
+    /// A tool that takes a text.
+    Text { tool: String, argument: String, fixed_arguments: Map<String, Value> },
+    /// The tools of the MCP reference server, which stores observations of entities.
     Graph,
 }
 
-/// Tools of servers that are known, best first: searched with, written with.
+/// Search and write tools of known servers, best first.
 const KNOWN_TOOLS: [(&str, &str); 8] = [
     ("search_nodes", "add_observations"),
     ("search_memories", "add_memory"),
@@ -82,82 +82,89 @@ const KNOWN_TOOLS: [(&str, &str); 8] = [
     ("retrieve_memory", "store_memory"),
     ("recall_memory", "save_memory"),
 ];
-/// The arguments that say for what or what, best first.
+/// Usual names of the arguments for a query and a text, best first.
 const QUERY_ARGUMENTS: [&str; 5] = ["query", "q", "question", "text", "search"];
 const TEXT_ARGUMENTS: [&str; 6] = ["text", "content", "memory", "data", "message", "observation"];
-/// The tool by which the reference server makes entities.
+/// Tool of the reference server that creates entities.
 pub(crate) const CREATE: &str = "create_entities";
-/// The tool by which it adds to them.
+/// Tool of the reference server that adds observations to entities.
 pub(crate) const OBSERVE: &str = "add_observations";
 
 impl SelectedTools {
-    /// Chooses among the tools that a server has.
-    pub(crate) fn select(tools: &[MemoryTool], wish: &ToolSelection) -> Result<SelectedTools, MemoryError> {
+    /// Selects among the tools of a server.
+    pub(crate) fn select(
+        tools: &[MemoryTool],
+        configured: &ToolSelection,
+    ) -> Result<SelectedTools, MemoryError> {
         let find = |name: &str| tools.iter().find(|tool| tool.name == name);
         let known = || KNOWN_TOOLS.iter().find(|(search, _)| find(search).is_some());
-        let search = match &wish.search {
+        let search = match &configured.search {
             Some(name) => find(name).ok_or_else(|| MemoryError::NoTool(name.clone()))?,
             None => known().and_then(|(search, _)| find(search)).ok_or_else(|| no_search_tool(tools))?,
         };
-        let argument = argument(search, wish.search_argument.as_deref(), &QUERY_ARGUMENTS)?;
-        let always = always(search, &wish.fixed_arguments);
+        let argument = argument(search, configured.search_argument.as_deref(), &QUERY_ARGUMENTS)?;
+        let fixed_arguments = fixed_arguments(search, &configured.fixed_arguments);
         let is_literal = search.name == "search_nodes";
-        let search = SearchTool { tool: search.name.clone(), argument, always, is_literal };
+        let search = SearchTool { tool: search.name.clone(), argument, fixed_arguments, is_literal };
         let is_graph = find(CREATE).is_some() && find(OBSERVE).is_some();
-        let write = match &wish.write {
-            Some(name) if name == OBSERVE && is_graph && wish.write_argument.is_none() => {
+        let write = match &configured.write {
+            Some(name) if name == OBSERVE && is_graph && configured.write_argument.is_none() => {
                 Some(WriteTool::Graph)
             }
             Some(name) => {
-                Some(text_tool(find(name).ok_or_else(|| MemoryError::NoTool(name.clone()))?, wish)?)
+                Some(text_tool(find(name).ok_or_else(|| MemoryError::NoTool(name.clone()))?, configured)?)
             }
             None if is_graph => Some(WriteTool::Graph),
             None => {
                 let named = KNOWN_TOOLS.iter().filter(|(known, _)| *known == search.tool);
                 let any = named.chain(&KNOWN_TOOLS).find_map(|(_, write)| find(write));
-                any.and_then(|tool| text_tool(tool, wish).ok())
+                any.and_then(|tool| text_tool(tool, configured).ok())
             }
         };
         Ok(SelectedTools { search, write })
     }
 
-    /// What is called, for a person: a line for each.
+    /// A description of each call for the user.
     pub(crate) fn describe(&self) -> Vec<String> {
         let write = match &self.write {
             Some(WriteTool::Text { tool, argument, .. }) => format!("writes with {tool}({argument})"),
             Some(WriteTool::Graph) => format!("writes with {CREATE} and {OBSERVE}"),
-            None => "writes nothing: it has no tool for that, or none is named".to_owned(),
+            None => "writes nothing: no write tool was found or configured".to_owned(),
         };
-        let by = if self.search.is_literal { ", word by word" } else { "" };
-        vec![format!("searches with {}({}){by}", self.search.tool, self.search.argument), write]
+        let suffix = if self.search.is_literal { ", once per search term" } else { "" };
+        vec![format!("searches with {}({}){suffix}", self.search.tool, self.search.argument), write]
     }
 }
 
-fn text_tool(tool: &MemoryTool, wish: &ToolSelection) -> Result<WriteTool, MemoryError> {
-    let argument = argument(tool, wish.write_argument.as_deref(), &TEXT_ARGUMENTS)?;
-    Ok(WriteTool::Text { tool: tool.name.clone(), argument, always: always(tool, &wish.fixed_arguments) })
+fn text_tool(tool: &MemoryTool, configured: &ToolSelection) -> Result<WriteTool, MemoryError> {
+    let argument = argument(tool, configured.write_argument.as_deref(), &TEXT_ARGUMENTS)?;
+    Ok(WriteTool::Text {
+        tool: tool.name.clone(),
+        argument,
+        fixed_arguments: fixed_arguments(tool, &configured.fixed_arguments),
+    })
 }
 
-/// The argument of a tool that is meant: the one that is named, a usual one, or the only text that it needs.
+/// The argument for a text: the configured one, one with a usual name, or the only required string.
 fn argument(tool: &MemoryTool, named: Option<&str>, usual: &[&str]) -> Result<String, MemoryError> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
-    if let Some(usual) = usual.iter().find(|usual| tool.has(usual)) {
+    if let Some(usual) = usual.iter().find(|usual| tool.has_argument(usual)) {
         return Ok((*usual).to_owned());
     }
-    let mut needed = tool.arguments.iter().filter(|argument| argument.is_needed && argument.is_text);
-    match (needed.next(), needed.next()) {
+    let mut required = tool.arguments.iter().filter(|argument| argument.is_required && argument.is_text);
+    match (required.next(), required.next()) {
         (Some(only), None) => Ok(only.name.clone()),
-        _ => Err(MemoryError::NoTool(format!("{} whose argument is clear", tool.name))),
+        _ => Err(MemoryError::NoTool(format!("{} with an unambiguous argument", tool.name))),
     }
 }
 
-/// Of the arguments that are always given, those that a tool has.
-fn always(tool: &MemoryTool, always: &Map<String, Value>) -> Map<String, Value> {
-    always
+/// Those fixed arguments that a tool has.
+fn fixed_arguments(tool: &MemoryTool, fixed_arguments: &Map<String, Value>) -> Map<String, Value> {
+    fixed_arguments
         .iter()
-        .filter(|(name, _)| tool.has(name))
+        .filter(|(name, _)| tool.has_argument(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
@@ -165,14 +172,18 @@ fn always(tool: &MemoryTool, always: &Map<String, Value>) -> Map<String, Value> 
 fn no_search_tool(tools: &[MemoryTool]) -> MemoryError {
     let names: Vec<&str> = tools.iter().take(12).map(|tool| tool.name.as_str()).collect();
     MemoryError::NoTool(format!(
-        "that is known to search; it has {}",
+        "for searching; it has {}",
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     ))
 }
 
 /// The arguments of a call with one text.
-pub(crate) fn with_text(always: &Map<String, Value>, argument: &str, text: &str) -> Map<String, Value> {
-    let mut arguments = always.clone();
+pub(crate) fn with_text(
+    fixed_arguments: &Map<String, Value>,
+    argument: &str,
+    text: &str,
+) -> Map<String, Value> {
+    let mut arguments = fixed_arguments.clone();
     arguments.insert(argument.to_owned(), json!(text));
     arguments
 }
@@ -194,45 +205,42 @@ mod tests {
     #[test]
     fn known_servers_need_no_settings() {
         let reference = [text(CREATE, &[]), text(OBSERVE, &[]), text("search_nodes", &["query"])];
-        let chosen = SelectedTools::select(&reference, &ToolSelection::default()).unwrap();
+        let selection = SelectedTools::select(&reference, &ToolSelection::default()).unwrap();
         assert_eq!(
-            chosen.describe(),
+            selection.describe(),
             [
-                "searches with search_nodes(query), word by word",
+                "searches with search_nodes(query), once per search term",
                 "writes with create_entities and add_observations"
             ]
         );
         let mem0 = [text("add_memories", &["text"]), text("search_memory", &["query"]), text("list", &[])];
-        let chosen = SelectedTools::select(&mem0, &ToolSelection::default()).unwrap();
+        let selection = SelectedTools::select(&mem0, &ToolSelection::default()).unwrap();
         assert_eq!(
-            chosen.describe(),
+            selection.describe(),
             ["searches with search_memory(query)", "writes with add_memories(text)"]
         );
     }
 
     #[test]
-    fn others_are_named_and_what_can_not_be_is_told() {
+    fn unknown_servers_need_configured_tools() {
         let tools = [text("lookup", &["phrase"]), text("keep", &["user", "note"])];
         let none = SelectedTools::select(&tools, &ToolSelection::default()).unwrap_err();
         assert!(none.to_string().contains("it has lookup, keep"), "{none}");
-        let always = json!({ "user": "me", "other": 1 }).as_object().unwrap().clone();
-        let mut wish = ToolSelection {
-            search: Some("lookup".into()),
-            fixed_arguments: always,
-            ..ToolSelection::default()
-        };
-        let chosen = SelectedTools::select(&tools, &wish).unwrap();
-        assert_eq!((chosen.search.argument.as_str(), &chosen.write), ("phrase", &None));
-        wish.write = Some("keep".into());
-        assert!(SelectedTools::select(&tools, &wish).is_err(), "two texts are needed: which one is it?");
-        wish.write_argument = Some("note".into());
-        let Some(WriteTool::Text { always, argument, .. }) =
-            SelectedTools::select(&tools, &wish).unwrap().write
+        let fixed_arguments = json!({ "user": "me", "other": 1 }).as_object().unwrap().clone();
+        let mut configured =
+            ToolSelection { search: Some("lookup".into()), fixed_arguments, ..ToolSelection::default() };
+        let selection = SelectedTools::select(&tools, &configured).unwrap();
+        assert_eq!((selection.search.argument.as_str(), &selection.write), ("phrase", &None));
+        configured.write = Some("keep".into());
+        assert!(SelectedTools::select(&tools, &configured).is_err(), "two required strings are ambiguous");
+        configured.write_argument = Some("note".into());
+        let Some(WriteTool::Text { fixed_arguments, argument, .. }) =
+            SelectedTools::select(&tools, &configured).unwrap().write
         else {
             panic!()
         };
-        assert_eq!((always.len(), argument.as_str()), (1, "note"));
-        wish.search = Some("gone".into());
-        assert_eq!(SelectedTools::select(&tools, &wish), Err(MemoryError::NoTool("gone".into())));
+        assert_eq!((fixed_arguments.len(), argument.as_str()), (1, "note"));
+        configured.search = Some("gone".into());
+        assert_eq!(SelectedTools::select(&tools, &configured), Err(MemoryError::NoTool("gone".into())));
     }
 }

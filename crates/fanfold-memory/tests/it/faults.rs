@@ -1,128 +1,128 @@
-//! Providers that hang, crash, flood and lie: a turn goes on after its deadline, and nobody is asked twice at once.
+//! Faulty providers: a turn never waits longer than its deadline, and a hanging search is not repeated.
 
 use std::time::{Duration, Instant};
 
-use fanfold_memory::{MemoryError, MemoryEvent, MemoryLimits, NameConflict};
+use fanfold_memory::{MemoryError, MemoryEvent, MemoryLimits, NameConflict, ProviderAddress};
 use fanfold_testkit::memory::{Manner, Memories};
 
-use crate::setting::{count, http, keeper, limits, mcp, program, recall, turn, until};
+use crate::setup::{client, count, http, limits, mcp, program, recall, turn, until};
 
-/// A deadline, and what a busy machine adds: less than a call may take.
-const MOST: Duration = Duration::from_millis(250 + 1_000);
+/// The deadline plus a margin for a busy machine, still less than the timeout of a call.
+const MAX_WAIT: Duration = Duration::from_millis(250 + 1_000);
 
 #[test]
-fn whatever_it_does_a_turn_waits_no_longer_than_its_deadline() {
+fn a_turn_waits_at_most_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
     for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
         let server = Memories::start(manner, &[]);
         let log = folder.path().join("log");
-        let places = [http(&server.url()), mcp(&server.mcp_url()), program(manner, &log)];
-        for place in places {
-            let name = format!("{manner:?} {place}");
+        let addresses = [http(&server.url()), mcp(&server.mcp_url()), program(manner, &log)];
+        for address in addresses {
+            let name = format!("{manner:?} {address}");
             let brief = MemoryLimits { shutdown: Duration::from_millis(300), ..limits() };
-            let keeper = keeper(place, brief);
+            let client = client(address, brief);
             for i in 0..5 {
-                let asked = turn(i, &format!("question {i} about staging"));
-                let (text, took) = recall(&keeper, &asked);
-                assert!(took <= MOST, "{name}: {took:?} in turn {i}");
+                let question_turn = turn(i, &format!("question {i} about staging"));
+                let (text, took) = recall(&client, &question_turn);
+                assert!(took <= MAX_WAIT, "{name}: {took:?} in turn {i}");
                 assert_eq!(text, None, "{name}");
-                keeper.turn_answered(&asked, "an answer");
+                client.turn_answered(&question_turn, "an answer");
             }
             let began = Instant::now();
-            keeper.stop();
-            drop(keeper);
+            client.stop();
+            drop(client);
             assert!(began.elapsed() < Duration::from_secs(4), "{name}: {:?}", began.elapsed());
         }
     }
 }
 
 #[test]
-fn one_that_hangs_is_asked_once_and_not_waited_for_again() {
+fn a_hanging_search_is_not_repeated_or_awaited_again() {
     let server = Memories::start(Manner::Hangs, &[]);
-    let keeper = keeper(http(&server.url()), limits());
-    let (_, first) = recall(&keeper, &turn(1, "first question"));
+    let client = client(http(&server.url()), limits());
+    let (_, first) = recall(&client, &turn(1, "first question"));
     assert!(first >= limits().deadline, "{first:?}");
     for i in 2..6 {
-        let (_, took) = recall(&keeper, &turn(i, "the next question"));
+        let (_, took) = recall(&client, &turn(i, "the next question"));
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    assert_eq!((count(&keeper, MemoryEvent::Busy), count(&keeper, MemoryEvent::Late)), (4, 5));
+    assert_eq!((count(&client, MemoryEvent::Busy), count(&client, MemoryEvent::Late)), (4, 5));
 }
 
 #[test]
-fn a_slow_one_is_soon_not_waited_for_until_it_is_quick() {
+fn a_slow_provider_is_not_awaited_until_it_is_fast_again() {
     let server = Memories::start(Manner::Slow(400), &["the staging port is 8443"]);
-    let keeper = keeper(http(&server.url()), limits());
+    let client = client(http(&server.url()), limits());
     let mut waits = Vec::new();
     for i in 0..5 {
-        waits.push(recall(&keeper, &turn(i, "which port?")).1);
+        waits.push(recall(&client, &turn(i, "which port?")).1);
         std::thread::sleep(Duration::from_millis(500));
     }
     assert!(waits[..3].iter().all(|took| *took >= limits().deadline), "{waits:?}");
     assert!(waits[3..].iter().all(|took| *took < Duration::from_millis(100)), "{waits:?}");
     server.set(Manner::Well);
-    recall(&keeper, &turn(6, "which port?"));
+    recall(&client, &turn(6, "which port?"));
     std::thread::sleep(Duration::from_millis(400));
-    let (text, _) = recall(&keeper, &turn(7, "which port?"));
+    let (text, _) = recall(&client, &turn(7, "which port?"));
     assert_eq!(text.as_deref(), Some("- the staging port is 8443"));
-    assert!(count(&keeper, MemoryEvent::Recalled) >= 1, "{:?}", keeper.counts());
+    assert!(count(&client, MemoryEvent::Recalled) >= 1, "{:?}", client.counts());
 }
 
 #[test]
-fn a_program_that_crashed_is_started_again_after_a_rest() {
+fn a_crashed_program_is_restarted_after_a_backoff() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let keeper = keeper(program(Manner::Crashes, &log), limits());
+    let client = client(program(Manner::Crashes, &log), limits());
     let n_started = || std::fs::read_to_string(&log).unwrap_or_default().matches("started").count();
-    keeper.warm_up();
+    client.warm_up();
     assert!(until(|| n_started() == 1));
-    recall(&keeper, &turn(1, "a question"));
-    assert!(until(|| count(&keeper, MemoryEvent::NotFound) == 1));
-    // While it rests, nobody starts it.
+    recall(&client, &turn(1, "a question"));
+    assert!(until(|| count(&client, MemoryEvent::SearchFailed) == 1));
+    // During the backoff no program is started.
     for i in 2..6 {
-        recall(&keeper, &turn(i, "another question"));
+        recall(&client, &turn(i, "another question"));
     }
     assert_eq!(n_started(), 1);
     std::thread::sleep(Duration::from_millis(1_100));
-    recall(&keeper, &turn(7, "a question after the rest"));
+    recall(&client, &turn(7, "a question after the rest"));
     assert!(until(|| n_started() == 2), "{}", n_started());
-    keeper.stop();
+    client.stop();
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named() {
-    let place = fanfold_memory::ProviderAddress::Program {
+fn startup_errors_name_the_program() {
+    let address = ProviderAddress::Program {
         program: "no-such-memory-server".to_owned(),
         arguments: Vec::new(),
         environment: Vec::new(),
     };
-    let fault = keeper(place, limits()).check("x").unwrap_err();
+    let error = client(address, limits()).check("x").unwrap_err();
     assert!(
-        matches!(&fault, MemoryError::Unreachable(why) if why.contains("no-such-memory-server")),
-        "{fault}"
+        matches!(&error, MemoryError::Unreachable(why) if why.contains("no-such-memory-server")),
+        "{error}"
     );
-    // One that ends at once is told with its last words.
-    let place = fanfold_memory::ProviderAddress::Program {
+    // The error of a program that exits at once quotes its stderr.
+    let address = ProviderAddress::Program {
         program: "sh".to_owned(),
         arguments: ["-c", "echo no database here >&2; exit 3"].map(str::to_owned).into(),
         environment: Vec::new(),
     };
-    let fault = keeper(place, limits()).check("x").unwrap_err();
-    assert!(fault.to_string().contains("no database here"), "{fault}");
+    let error = client(address, limits()).check("x").unwrap_err();
+    assert!(error.to_string().contains("no database here"), "{error}");
 }
 
 #[test]
-fn tools_that_stand_for_others_are_not_used() {
+fn conflicting_tool_names_are_rejected() {
     let server = Memories::start(Manner::Lies, &[]);
-    let keeper = keeper(mcp(&server.mcp_url()), limits());
-    // It has the tools it is searched with, by its own list, and does not know them.
-    assert!(matches!(keeper.check("x"), Err(MemoryError::Refused(_))));
+    let client = client(mcp(&server.mcp_url()), limits());
+    // The server lists a search tool, but rejects calls to it.
+    assert!(matches!(client.check("x"), Err(MemoryError::Refused(_))));
     server.set(Manner::Well);
-    let checked = keeper.check("x").unwrap().unwrap();
-    let refused: Vec<(&str, NameConflict)> =
+    let checked = client.check("x").unwrap().unwrap();
+    let rejected: Vec<(&str, NameConflict)> =
         checked.rejected_tools.iter().map(|(name, why)| (name.as_str(), *why)).collect();
     assert_eq!(
-        refused,
+        rejected,
         [
             ("fanfold_recall", NameConflict::Reserved),
             ("Search-Memories", NameConflict::Duplicate),

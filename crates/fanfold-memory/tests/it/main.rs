@@ -1,8 +1,8 @@
-//! What a provider of memory may do, and what comes of it.
+//! The contract of memory providers, including faulty ones.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod setting; //   providers that are scripted, and turns
-mod life; //      a turn asked, answered and written down
-mod faults; //    providers that hang, crash, flood and lie
-mod reference; // the reference server, from npm
+mod setup; //     scripted providers and turns
+mod turns; //     recall before a turn, writes after it
+mod faults; //    providers that hang, crash, flood or send nonsense
+mod reference; // the MCP reference server from npm

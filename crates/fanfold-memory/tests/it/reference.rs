@@ -1,6 +1,6 @@
-//! The reference server of the MCP project, from npm. Installed by the test itself; where that can't be, it says so.
+//! The MCP reference server from npm. The test installs it, and is skipped if that fails.
 
-#![allow(clippy::print_stdout, reason = "a test says what it did not do")]
+#![allow(clippy::print_stdout, reason = "a test reports that it is skipped")]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fanfold_memory::{MemoryEvent, MemoryLimits, MemoryTurn, ProviderAddress};
 use fanfold_testkit::clients::install_npm;
 
-use crate::setting::{count, keeper, recall, until};
+use crate::setup::{client, count, recall, until};
 
 const SERVER: (&str, &str, &str) = ("@modelcontextprotocol/server-memory", "2026.8.31", "mcp-server-memory");
 
@@ -17,7 +17,7 @@ fn target() -> PathBuf {
 }
 
 #[test]
-fn the_reference_server_remembers_from_one_program_to_the_next() {
+fn the_reference_server_remembers_across_processes() {
     let (name, version, program) = SERVER;
     let program = match install_npm(name, version, program, &target()) {
         Ok(program) => program,
@@ -25,24 +25,24 @@ fn the_reference_server_remembers_from_one_program_to_the_next() {
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("memory.json");
-    let place = || ProviderAddress::Program {
+    let address = || ProviderAddress::Program {
         program: program.display().to_string(),
         arguments: Vec::new(),
         environment: vec![("MEMORY_FILE_PATH".to_owned(), file.display().to_string())],
     };
     let limits = MemoryLimits { deadline: Duration::from_secs(30), ..MemoryLimits::default() };
-    let first = keeper(place(), limits);
+    let first = client(address(), limits);
     let checked = first.check("memory").unwrap().unwrap();
     println!("{}: there after {:?}, searched in {:?}", checked.name, checked.startup, checked.search.0);
     assert_eq!(
         checked.calls,
         [
-            "searches with search_nodes(query), word by word",
+            "searches with search_nodes(query), once per search term",
             "writes with create_entities and add_observations"
         ]
     );
-    let turn = |talk: &str, number, asked: &str| MemoryTurn {
-        conversation: talk.to_owned(),
+    let turn = |conversation: &str, number, asked: &str| MemoryTurn {
+        conversation: conversation.to_owned(),
         number,
         prompt: asked.to_owned(),
     };
@@ -57,14 +57,14 @@ fn the_reference_server_remembers_from_one_program_to_the_next() {
     assert_eq!(first.stop().n_writes, 0);
     let kept = std::fs::read_to_string(&file).unwrap();
     assert!(kept.find("8443").unwrap() < kept.find("Mirela").unwrap(), "{kept}");
-    // Another program, another conversation.
-    let second = keeper(place(), limits);
+    // A new process and a new conversation.
+    let second = client(address(), limits);
     let began = Instant::now();
     let (text, _) = recall(&second, &turn("tuesday", 1, "Please connect to the staging gateway."));
     let text = text.unwrap();
     println!("recalled in {:?}: {text}", began.elapsed());
     assert!(text.contains("It listens on 8443.") && !text.contains("Mirela"), "{text}");
-    // What a conversation said itself is not recalled for it.
+    // Text from a conversation itself is not recalled for it.
     assert_eq!(recall(&second, &turn("monday", 3, "And staging again?")).0, None);
     second.stop();
 }

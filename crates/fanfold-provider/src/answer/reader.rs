@@ -1,7 +1,7 @@
-//! An answer as it comes, whatever it says that it is.
+//! Reads an answer while it arrives, whatever its content type.
 //!
-//! Content types lie: errors come as pages, whole answers come where a stream was asked for, and JSON comes under the
-//! name of a stream. So the first letter of an answer decides what it is read as.
+//! Content types are unreliable: errors arrive as HTML pages, whole answers in place of a stream, and JSON labelled as
+//! a stream. So the first character of the body decides how it is read.
 
 use fanfold_wire::Format;
 use fanfold_wire::reply::{ReplyReader, TextReader, Transport, Usage, error_text};
@@ -11,25 +11,25 @@ use crate::error::classify::error_from_body;
 use crate::error::phrases::classify_message;
 use crate::error::{ErrorClass, ProviderError};
 
-/// More than this is no answer to a prompt.
+/// Maximum size of an answer; a larger one is an error.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
-/// So much of a page is read for its words.
+/// Number of bytes that are kept of a body for error messages.
 const MAX_PAGE_BYTES: usize = 64 << 10;
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelAnswer {
-    /// What it said, without what it thought.
+    /// The text without thoughts.
     pub text: String,
-    /// What it cost, if the provider says so.
+    /// Token usage, if the provider reports it.
     pub usage: Option<Usage>,
-    /// Whether it was stopped by the limit of its length.
+    /// True if the output limit ended the answer.
     pub is_truncated: bool,
-    /// The model that answered, by its own word.
+    /// The model that the provider reports.
     pub model: Option<String>,
 }
 
-/// Hears an answer.
+/// Reads an answer from pieces of its body.
 pub(crate) struct AnswerReader {
     format: Format,
     kind: BodyKind,
@@ -39,15 +39,15 @@ pub(crate) struct AnswerReader {
 }
 
 enum BodyKind {
-    /// Nothing but white space has come.
+    /// Only white space has arrived.
     Unknown,
     Answer {
         reply: Box<ReplyReader>,
-        spoken: Box<TextReader>,
-        carried: Transport,
+        text_reader: Box<TextReader>,
+        transport: Transport,
         start: Vec<u8>,
     },
-    /// It is neither JSON nor a stream.
+    /// Neither JSON nor an event stream.
     Page(Vec<u8>),
 }
 
@@ -62,12 +62,12 @@ impl AnswerReader {
         }
     }
 
-    /// Takes some bytes, and gives the new words in them.
+    /// Reads some bytes and returns the new text in them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<String, ProviderError> {
         self.n_bytes += bytes.len();
         if self.n_bytes > MAX_ANSWER_BYTES {
-            let words = format!("the answer is longer than {} MB", MAX_ANSWER_BYTES >> 20);
-            return Err(ProviderError::new(ErrorClass::Broken, words));
+            let message = format!("the answer is longer than {} MB", MAX_ANSWER_BYTES >> 20);
+            return Err(ProviderError::new(ErrorClass::Broken, message));
         }
         if let BodyKind::Unknown = self.kind {
             self.kind = self.sniff(bytes);
@@ -78,121 +78,126 @@ impl AnswerReader {
                 page.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(page.len())));
                 Ok(String::new())
             }
-            BodyKind::Answer { reply, spoken, start, .. } => {
+            BodyKind::Answer { reply, text_reader, start, .. } => {
                 start.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(start.len())));
                 reply.feed(bytes);
-                let piece = self.thinking.feed(&spoken.feed(bytes));
+                let piece = self.thinking.feed(&text_reader.feed(bytes));
                 self.text.push_str(&piece);
                 Ok(piece)
             }
         }
     }
 
-    /// Whether nothing more has to be waited for.
+    /// Returns whether the body is complete.
     pub(crate) fn is_done(&self) -> bool {
-        matches!(&self.kind, BodyKind::Answer { spoken, .. } if spoken.is_done())
+        matches!(&self.kind, BodyKind::Answer { text_reader, .. } if text_reader.is_done())
     }
 
-    /// Whether the model has come to its end, even if the usage may still follow.
+    /// Returns whether the model has finished, even if usage data may still follow.
     pub(crate) fn is_ended(&self) -> bool {
-        matches!(&self.kind, BodyKind::Answer { reply, carried: Transport::Stream, .. } if reply.so_far().is_ended)
+        matches!(&self.kind, BodyKind::Answer { reply, transport: Transport::Stream, .. } if reply.so_far().is_ended)
     }
 
-    /// How many bytes have come.
+    /// Number of bytes read.
     pub(crate) fn n_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// The answer, now that there is no more, and the words that came with its end.
+    /// The answer after the end of the body, and the text that was not returned before.
     pub(crate) fn finish(mut self) -> Result<(ModelAnswer, String), ProviderError> {
-        let (reply, spoken, carried, start) = match self.kind {
+        let (reply, text_reader, transport, start) = match self.kind {
             BodyKind::Unknown => return Err(ProviderError::new(ErrorClass::Empty, "the answer has no body")),
             BodyKind::Page(page) => {
-                let words = format!("it is neither JSON nor a stream: {}", error_text(&page));
-                return Err(ProviderError::new(ErrorClass::Broken, words));
+                let message = format!("neither JSON nor an event stream: {}", error_text(&page));
+                return Err(ProviderError::new(ErrorClass::Broken, message));
             }
-            BodyKind::Answer { reply, spoken, carried, start } => (reply, spoken, carried, start),
+            BodyKind::Answer { reply, text_reader, transport, start } => {
+                (reply, text_reader, transport, start)
+            }
         };
-        let said = reply.end();
-        let heard = spoken.end();
-        let mut rest = self.thinking.feed(&heard.rest);
+        let outcome = reply.end();
+        let tail = text_reader.end();
+        let mut rest = self.thinking.feed(&tail.rest);
         rest.push_str(&self.thinking.finish());
         self.text.push_str(&rest);
-        if let Some(failure) = &said.failure {
+        if let Some(failure) = &outcome.failure {
             return Err(error_from_body(&failure.raw));
         }
-        if let Some(refusal) = said.refusal() {
-            let mut fault = ProviderError::new(ErrorClass::Overflow, "the window is full");
-            fault.limit = refusal.limit;
-            return Err(fault);
+        if let Some(refusal) = outcome.refusal() {
+            let mut error = ProviderError::new(ErrorClass::Overflow, "the window is full");
+            error.limit = refusal.limit;
+            return Err(error);
         }
-        if !said.is_ended {
-            let words = match carried {
+        if !outcome.is_ended {
+            let message = match transport {
                 Transport::Stream => {
                     format!("the stream closed before its end, after {} bytes", self.n_bytes)
                 }
-                Transport::Whole => format!("its JSON is broken, after {} bytes", self.n_bytes),
+                Transport::Whole => format!("invalid JSON after {} bytes", self.n_bytes),
             };
-            return Err(ProviderError::new(ErrorClass::Broken, words).transient());
+            return Err(ProviderError::new(ErrorClass::Broken, message).transient());
         }
-        let stop = said.stop.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let stop = outcome.stop.as_deref().unwrap_or_default().to_ascii_lowercase();
         let is_blocked = matches!(
             &*stop,
             "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content" | "sensitive"
         );
-        if is_blocked || (!heard.refusal.is_empty() && self.text.trim().is_empty()) {
-            let words =
-                if heard.refusal.is_empty() { format!("it stopped for `{stop}`") } else { heard.refusal };
-            return Err(ProviderError::new(ErrorClass::Refused, words));
+        if is_blocked || (!tail.refusal.is_empty() && self.text.trim().is_empty()) {
+            let message = if tail.refusal.is_empty() {
+                format!("the model stopped with `{stop}`")
+            } else {
+                tail.refusal
+            };
+            return Err(ProviderError::new(ErrorClass::Refused, message));
         }
-        let cut =
+        let is_truncated =
             matches!(&*stop, "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded");
         let text = strip_unopened_thinking(&self.text);
         if text.trim().is_empty() {
-            let is_answer = !stop.is_empty() || said.usage.is_some() || said.id.is_some();
+            let is_answer = !stop.is_empty() || outcome.usage.is_some() || outcome.id.is_some();
             return Err(match is_answer {
                 true => ProviderError::new(
                     ErrorClass::Empty,
-                    empty_reason(cut, heard.has_thought, !said.calls.is_empty()),
+                    empty_reason(is_truncated, tail.has_thought, !outcome.calls.is_empty()),
                 ),
                 false => body_without_answer(&start),
             });
         }
         let answer =
-            ModelAnswer { text: text.to_owned(), usage: said.usage, is_truncated: cut, model: said.model };
+            ModelAnswer { text: text.to_owned(), usage: outcome.usage, is_truncated, model: outcome.model };
         Ok((answer, rest))
     }
 
     fn sniff(&self, bytes: &[u8]) -> BodyKind {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let carried = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        let transport = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None => return BodyKind::Unknown,
             Some(b'{' | b'[') => Transport::Whole,
-            // `data:`, `event:`, `id:`, `retry:`, and a comment.
+            // `data:`, `event:`, `id:`, `retry:`, or a comment.
             Some(b'd' | b'e' | b'i' | b'r' | b':') => Transport::Stream,
             Some(_) => return BodyKind::Page(Vec::new()),
         };
-        let reply = Box::new(ReplyReader::new(self.format, carried));
-        let spoken = Box::new(TextReader::new(self.format, carried));
-        BodyKind::Answer { reply, spoken, carried, start: Vec::new() }
+        let reply = Box::new(ReplyReader::new(self.format, transport));
+        let text_reader = Box::new(TextReader::new(self.format, transport));
+        BodyKind::Answer { reply, text_reader, transport, start: Vec::new() }
     }
 }
 
-/// JSON of status 200 in which nothing answers: perhaps an error without its name.
+/// The error for JSON with status 200 that contains no answer; it may be an error in an unknown format.
 fn body_without_answer(start: &[u8]) -> ProviderError {
-    let words = error_text(start);
-    match classify_message(&words.to_lowercase()) {
-        Some(class) => ProviderError::new(class, words),
-        None => ProviderError::new(ErrorClass::Broken, format!("there is no answer in it: {words}")),
+    let message = error_text(start);
+    match classify_message(&message.to_lowercase()) {
+        Some(class) => ProviderError::new(class, message),
+        None => ProviderError::new(ErrorClass::Broken, format!("the body contains no answer: {message}")),
     }
 }
 
 fn empty_reason(is_cut: bool, has_thought: bool, has_calls: bool) -> &'static str {
     match (is_cut, has_thought, has_calls) {
-        (true, _, _) => "all it was allowed to write went into its thoughts: allow a longer answer",
-        (false, _, true) => "it called a tool that it was not given, and said nothing",
-        (false, true, false) => "it thought, and said nothing",
-        (false, false, false) => "it has no words in it",
+        (true, _, _) => "the output limit was reached before any text; allow a longer answer",
+        (false, _, true) => "the model called an unknown tool and wrote no text",
+        (false, true, false) => "the model wrote only thoughts",
+        (false, false, false) => "the answer has no text",
     }
 }
 
@@ -200,14 +205,14 @@ fn empty_reason(is_cut: bool, has_thought: bool, has_calls: bool) -> &'static st
 mod tests {
     use super::*;
 
-    fn hear(format: Format, answer: &str, cut: usize) -> Result<ModelAnswer, ProviderError> {
-        let mut hearing = AnswerReader::new(format);
+    fn read_split(format: Format, answer: &str, cut: usize) -> Result<ModelAnswer, ProviderError> {
+        let mut reader = AnswerReader::new(format);
         let (a, b) = answer.as_bytes().split_at(cut);
-        let mut heard = hearing.feed(a)?;
-        heard.push_str(&hearing.feed(b)?);
-        let (answer, rest) = hearing.finish()?;
-        heard.push_str(&rest);
-        assert_eq!(heard.trim(), answer.text.trim(), "what was given in pieces is the answer");
+        let mut streamed = reader.feed(a)?;
+        streamed.push_str(&reader.feed(b)?);
+        let (answer, rest) = reader.finish()?;
+        streamed.push_str(&rest);
+        assert_eq!(streamed.trim(), answer.text.trim(), "the pieces make up the answer");
         Ok(answer)
     }
 
@@ -228,25 +233,25 @@ mod tests {
         ]
         .concat();
         for cut in 0..=stream.len() {
-            let answer = hear(Format::Chat, &stream, cut).unwrap();
+            let answer = read_split(Format::Chat, &stream, cut).unwrap();
             assert_eq!(answer.text, "Ä good — day.", "cut at {cut}");
             assert_eq!(answer.usage.map(|usage| (usage.input, usage.output)), Some((5, 7)), "cut at {cut}");
             assert!(!answer.is_truncated);
         }
-        // And where it breaks off, it is broken at every byte before the model has ended.
+        // A stream that breaks off before the end of the model's text is an error at every byte.
         let ended = stream.find("\"stop\"").unwrap();
         for n_bytes in 1..ended {
             if !stream.is_char_boundary(n_bytes) {
                 continue;
             }
-            let fault = hear(Format::Chat, &stream[..n_bytes], 0).unwrap_err();
-            assert_eq!(fault.class, ErrorClass::Broken, "{n_bytes}");
-            assert!(fault.is_transient);
+            let error = read_split(Format::Chat, &stream[..n_bytes], 0).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Broken, "{n_bytes}");
+            assert!(error.is_transient);
         }
     }
 
     #[test]
-    fn bodies_that_lie() {
+    fn unexpected_bodies_are_classified() {
         let cases = [
             ("", ErrorClass::Empty),
             ("\n\n", ErrorClass::Empty),
@@ -274,36 +279,36 @@ mod tests {
             ("data: [DONE]\n\n", ErrorClass::Empty),
         ];
         for (body, class) in cases {
-            let fault = hear(Format::Chat, body, 0).unwrap_err();
+            let error = read_split(Format::Chat, body, 0).unwrap_err();
             let expected = if body == "data: [DONE]\n\n" {
                 [ErrorClass::Empty, ErrorClass::Broken]
             } else {
                 [class, class]
             };
-            assert!(expected.contains(&fault.class), "{body}: {fault:?}");
+            assert!(expected.contains(&error.class), "{body}: {error:?}");
         }
         let late = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
         let begun = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Do\"}}\n\n";
         assert_eq!(
-            hear(Format::Anthropic, &format!("{begun}{late}"), 9).unwrap_err().class,
+            read_split(Format::Anthropic, &format!("{begun}{late}"), 9).unwrap_err().class,
             ErrorClass::Server
         );
-        assert_eq!(hear(Format::Anthropic, begun, 9).unwrap_err().class, ErrorClass::Broken);
+        assert_eq!(read_split(Format::Anthropic, begun, 9).unwrap_err().class, ErrorClass::Broken);
     }
 
     #[test]
-    fn an_answer_that_was_cut_says_so() {
+    fn an_answer_at_the_output_limit_is_truncated() {
         let cut = r#"{"choices":[{"message":{"content":"and then"},"finish_reason":"length"}]}"#;
-        assert!(hear(Format::Chat, cut, 7).unwrap().is_truncated);
+        assert!(read_split(Format::Chat, cut, 7).unwrap().is_truncated);
         let cut = r#"{"id":"a","content":[{"type":"text","text":"and then"}],"stop_reason":"max_tokens"}"#;
-        assert!(hear(Format::Anthropic, cut, 7).unwrap().is_truncated);
+        assert!(read_split(Format::Anthropic, cut, 7).unwrap().is_truncated);
     }
 
     #[test]
-    fn a_flood_ends() {
-        let mut hearing = AnswerReader::new(Format::Chat);
+    fn the_size_of_an_answer_is_limited() {
+        let mut reader = AnswerReader::new(Format::Chat);
         let flood = vec![b' '; 1 << 20];
-        let n_taken = (0..100).take_while(|_| hearing.feed(&flood).is_ok()).count();
+        let n_taken = (0..100).take_while(|_| reader.feed(&flood).is_ok()).count();
         assert_eq!(n_taken, 32);
     }
 }

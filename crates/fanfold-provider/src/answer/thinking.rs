@@ -1,61 +1,61 @@
-//! What a model thinks aloud at the beginning of its answer, left out.
+//! Removes thoughts from the beginning of an answer.
 //!
 //! ```text
 //! <think>The user wants…</think>\n\nDone.   gives   Done.
 //! ```
 //!
-//! Servers that know a model's thoughts put them into a field of their own. Others leave them in the text, between
-//! these tags; some templates even open them in the prompt, so that only the end is seen.
+//! Most servers return thoughts in a separate field. Others leave them in the text between these tags, and with some
+//! prompt templates only the closing tag appears.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Takes the pieces of a text and gives those behind the thoughts.
+/// Removes the thoughts from a text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkingFilter {
-    /// What may still be thoughts, or the tag that begins them.
-    held: String,
+    /// Text that may still be part of thoughts or of their opening tag.
+    pending: String,
     is_over: bool,
 }
 
 impl ThinkingFilter {
-    /// Takes a piece and gives what is no thought.
+    /// Reads a piece and returns the text after the thoughts.
     pub(crate) fn feed(&mut self, piece: &str) -> String {
         if self.is_over {
             return piece.to_owned();
         }
-        self.held.push_str(piece);
-        let begun = self.held.trim_start();
-        if let Some(thought) = begun.strip_prefix(OPEN) {
+        self.pending.push_str(piece);
+        let start = self.pending.trim_start();
+        if let Some(thought) = start.strip_prefix(OPEN) {
             let Some((_, rest)) = thought.split_once(CLOSE) else { return String::new() };
             let rest = rest.trim_start().to_owned();
-            // White space behind the tag may go on in the next piece.
+            // White space after the tag may continue in the next piece.
             if rest.is_empty() {
                 return String::new();
             }
             return self.finish_thinking(rest);
         }
-        if OPEN.starts_with(begun) {
+        if OPEN.starts_with(start) {
             return String::new();
         }
-        let held = std::mem::take(&mut self.held);
-        self.finish_thinking(held)
+        let pending = std::mem::take(&mut self.pending);
+        self.finish_thinking(pending)
     }
 
-    /// What is left when there is no more: a tag that was never completed is text.
+    /// The remaining text at the end of the answer. An incomplete opening tag is text.
     pub(crate) fn finish(self) -> String {
-        let is_thought = self.is_over || self.held.trim_start().starts_with(OPEN);
-        if is_thought { String::new() } else { self.held }
+        let is_thought = self.is_over || self.pending.trim_start().starts_with(OPEN);
+        if is_thought { String::new() } else { self.pending }
     }
 
     fn finish_thinking(&mut self, rest: String) -> String {
         self.is_over = true;
-        self.held = String::new();
+        self.pending = String::new();
         rest
     }
 }
 
-/// A whole text without thoughts whose beginning stood in the prompt: up to a line that only ends them.
+/// Removes thoughts that were opened in the prompt: everything up to a line with only the closing tag.
 pub(crate) fn strip_unopened_thinking(text: &str) -> &str {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thoughts_are_left_out_however_they_are_cut() {
+    fn thoughts_are_removed_at_every_split() {
         let cases = [
             ("<think>so <b>x</b></think>\n\nDone. </think>", "Done. </think>"),
             ("\n <think></think>Done.", "Done."),
@@ -90,16 +90,16 @@ mod tests {
         for (text, expected) in cases {
             for cut in 0..=text.len() {
                 let mut thoughts = ThinkingFilter::default();
-                let mut heard = thoughts.feed(&text[..cut]);
-                heard.push_str(&thoughts.feed(&text[cut..]));
-                heard.push_str(&thoughts.finish());
-                assert_eq!(heard, expected, "{text:?} cut at {cut}");
+                let mut output = thoughts.feed(&text[..cut]);
+                output.push_str(&thoughts.feed(&text[cut..]));
+                output.push_str(&thoughts.finish());
+                assert_eq!(output, expected, "{text:?} cut at {cut}");
             }
         }
     }
 
     #[test]
-    fn thoughts_that_began_in_the_prompt() {
+    fn thoughts_opened_in_the_prompt_are_removed() {
         assert_eq!(strip_unopened_thinking("I think\nso\n</think>\n\nDone."), "Done.");
         assert_eq!(
             strip_unopened_thinking("The tag </think> ends thoughts."),

@@ -1,4 +1,4 @@
-//! Who is asked, and how long one waits.
+//! Endpoints: address, API style, key and timeouts.
 
 #[cfg(feature = "client")]
 pub(crate) mod url; // addresses and the URLs below them
@@ -12,17 +12,17 @@ use fanfold_wire::Format;
 
 use crate::endpoint::key::KeySource;
 
-/// How an endpoint is spoken to.
+/// The API of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// Chat Completions, which most servers speak.
+    /// OpenAI Chat Completions, which most servers implement.
     OpenAi,
     /// Anthropic Messages.
     Anthropic,
 }
 
 impl Style {
-    /// The format of its answers.
+    /// The format of its replies.
     pub fn format(self) -> Format {
         match self {
             Style::OpenAi => Format::Chat,
@@ -30,7 +30,7 @@ impl Style {
         }
     }
 
-    /// The style of an address, as far as it can be told by looking at it.
+    /// Guesses the style from a URL.
     pub fn from_url(url: &str) -> Style {
         let address = url.to_ascii_lowercase();
         let is_anthropic =
@@ -55,7 +55,7 @@ impl FromStr for Style {
         match name {
             "openai" => Ok(Style::OpenAi),
             "anthropic" => Ok(Style::Anthropic),
-            _ => Err("the styles are openai and anthropic".to_owned()),
+            _ => Err("the style must be openai or anthropic".to_owned()),
         }
     }
 }
@@ -63,22 +63,22 @@ impl FromStr for Style {
 /// A model at an address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// How it is spoken to.
+    /// Its API style.
     pub style: Style,
-    /// The base address: `https://api.openai.com/v1`, `http://localhost:11434`.
+    /// The base URL: `https://api.openai.com/v1`, `http://localhost:11434`.
     pub url: String,
-    /// The model, by its name there.
+    /// The name of the model at this endpoint.
     pub model: String,
-    /// Where the key comes from.
+    /// The source of the API key.
     pub key: KeySource,
-    /// How long one waits.
+    /// Timeouts of its requests.
     pub timeouts: Timeouts,
-    /// How often it is asked again after something that may pass.
+    /// Maximum number of retries after transient errors.
     pub n_retries: u32,
 }
 
 impl Endpoint {
-    /// An endpoint without a key, with the usual patience.
+    /// An endpoint without a key and with default timeouts.
     pub fn new(style: Style, url: impl Into<String>, model: impl Into<String>) -> Endpoint {
         Endpoint {
             style,
@@ -96,7 +96,7 @@ impl Endpoint {
     }
 }
 
-/// The address may have credentials in it, which are left out.
+/// Omits credentials in the URL.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
@@ -110,7 +110,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// An address without credentials and without its query, which may be one.
+/// A URL without credentials and without its query, which may contain some.
 pub(crate) fn display_url(address: &str) -> String {
     let bare = address.trim().split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = bare.split_once("://").map_or(("", bare), |(scheme, rest)| (scheme, rest));
@@ -121,18 +121,18 @@ pub(crate) fn display_url(address: &str) -> String {
     whole.trim_end_matches('/').chars().take(120).collect()
 }
 
-/// How long one waits for what.
+/// Timeouts for the phases of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until there is a connection.
+    /// Until the connection is established.
     pub connect: Duration,
-    /// From the request to the first byte of its answer: a local model reads a long prompt first.
+    /// From the request to the first byte of the answer. Local models process a long prompt first.
     pub first: Duration,
-    /// Between two bytes of an answer.
+    /// Between two chunks of an answer.
     pub idle: Duration,
-    /// For all of it: the key, every try, and the pauses between them.
+    /// For the whole request, including the key, all attempts and the pauses between them.
     pub total: Duration,
-    /// For all that a server is asked about its window.
+    /// For all probes of the context window.
     pub window: Duration,
 }
 

@@ -1,32 +1,32 @@
-//! Addresses as people write them: with and without `/v1`, with a slash at the end, with the whole path of a request.
+//! Provider URLs in every form that users write: with or without `/v1`, with a trailing slash, with a full route.
 
 use reqwest::Url;
 
 use crate::endpoint::{Style, display_url};
 
-/// Why there is no client of an address.
+/// Why no client can be created for a URL.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// The text is no address.
-    #[error("`{address}` is no address of a provider: {why}")]
+    /// The text is not a provider URL.
+    #[error("`{address}` is not a provider URL: {why}")]
     Invalid {
-        /// The text, without what may be secret in it.
+        /// The text without secrets.
         address: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// This machine can't send anything there: it has no certificates, say.
-    #[error("nothing can be sent to `{address}` from here: {why}")]
+    /// No HTTP client can be created, for example because the system has no root certificates.
+    #[error("cannot create an HTTP client for `{address}`: {why}")]
     NoClient {
-        /// The address.
+        /// The URL.
         address: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl AddressError {
-    /// What to do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             AddressError::Invalid { .. } => {
@@ -39,29 +39,30 @@ impl AddressError {
     }
 }
 
-/// Where requests go.
+/// The URLs of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProviderUrl {
-    /// The base, with its version.
+    /// The base URL with a version segment.
     base: Url,
-    /// The base as it was written, if the version in the other one was added here.
-    written: Option<Url>,
+    /// The base URL as configured, if `/v1` was added to it here.
+    configured: Option<Url>,
     style: Style,
 }
 
-/// Ends of a path that belong to a request, not to a base.
+/// Routes that are stripped from a configured URL.
 const ENDPOINT_PATHS: &[&str] = &["/chat/completions", "/completions", "/responses", "/messages", "/models"];
 
 impl ProviderUrl {
     pub(crate) fn parse(address: &str, style: Style) -> Result<ProviderUrl, AddressError> {
-        let wrong = |why: &str| AddressError::Invalid { address: display_url(address), why: why.to_owned() };
+        let invalid =
+            |why: &str| AddressError::Invalid { address: display_url(address), why: why.to_owned() };
         let trimmed = address.trim();
-        let mut url = Url::parse(trimmed).map_err(|error| wrong(&error.to_string()))?;
+        let mut url = Url::parse(trimmed).map_err(|error| invalid(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(wrong("it begins with neither http:// nor https://"));
+            return Err(invalid("it must begin with http:// or https://"));
         }
         if url.host_str().is_none_or(str::is_empty) {
-            return Err(wrong("it names no host"));
+            return Err(invalid("it has no host"));
         }
         url.set_fragment(None);
         let mut path = url.path().trim_end_matches('/').to_owned();
@@ -69,42 +70,42 @@ impl ProviderUrl {
             path = rest.trim_end_matches('/').to_owned();
         }
         let has_version = match style {
-            // What is written behind a version belongs to it: `/v1beta/openai`, `/v1/account/gateway/compat`.
+            // More segments may follow the version: `/v1beta/openai`, `/v1/account/gateway/compat`.
             Style::OpenAi => path.split('/').any(|segment| is_version(segment) || segment == "deployments"),
             Style::Anthropic => path.rsplit('/').next().is_some_and(is_version),
         };
-        let at = |path: &str| {
+        let with_path = |path: &str| {
             let mut url = url.clone();
             url.set_path(path);
             url
         };
         if has_version {
-            return Ok(ProviderUrl { base: at(&path), written: None, style });
+            return Ok(ProviderUrl { base: with_path(&path), configured: None, style });
         }
-        Ok(ProviderUrl { base: at(&format!("{path}/v1")), written: Some(at(&path)), style })
+        Ok(ProviderUrl { base: with_path(&format!("{path}/v1")), configured: Some(with_path(&path)), style })
     }
 
-    /// Where a prompt goes; below the address as it was written, if the version was wrong.
-    pub(crate) fn completions(&self, is_as_written: bool) -> Url {
-        let base = self.written.as_ref().filter(|_| is_as_written).unwrap_or(&self.base);
-        let ending = match self.style {
+    /// The URL that prompts are posted to, optionally below the base as configured.
+    pub(crate) fn completions(&self, as_configured: bool) -> Url {
+        let base = self.configured.as_ref().filter(|_| as_configured).unwrap_or(&self.base);
+        let path = match self.style {
             Style::OpenAi => "chat/completions",
             Style::Anthropic => "messages",
         };
-        join(base, ending)
+        join(base, path)
     }
 
-    /// Whether there is another address to try.
+    /// Returns whether the base as configured differs and may be tried as well.
     pub(crate) fn has_fallback(&self) -> bool {
-        self.written.is_some()
+        self.configured.is_some()
     }
 
-    /// The list of models.
+    /// The URL of the list of models.
     pub(crate) fn models(&self) -> Url {
         join(&self.base, "models")
     }
 
-    /// A path of the server itself, beside its version.
+    /// The URL of a route next to the version segment.
     pub(crate) fn server_path(&self, path: &str) -> Url {
         let mut root = self.base.clone();
         let parent =
@@ -113,31 +114,31 @@ impl ProviderUrl {
         join(&root, path)
     }
 
-    /// The address as it may be shown.
+    /// The base URL without credentials.
     pub(crate) fn display(&self) -> String {
-        display_url(self.written.as_ref().unwrap_or(&self.base).as_str())
+        display_url(self.configured.as_ref().unwrap_or(&self.base).as_str())
     }
 
-    /// Secrets that stand in the address itself.
+    /// Secrets that the URL itself contains.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let password = self.base.password().map(str::to_owned);
         let queries = self.base.query_pairs().map(|(_, value)| value.into_owned());
         password.into_iter().chain(queries).filter(|secret| secret.len() >= 8).collect()
     }
 
-    /// Whether it is on this machine: a proxy of the environment's is for the world outside.
+    /// Returns whether the host is this machine. Proxies of the environment are then bypassed.
     pub(crate) fn is_local(&self) -> bool {
         let host = self.base.host_str().unwrap_or_default();
         let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
         host == "localhost" || ip.is_ok_and(|address| address.is_loopback())
     }
 
-    /// Whether it is spoken to without TLS.
+    /// Returns whether requests are sent without TLS.
     pub(crate) fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }
 
-    /// Whether Azure answers there, which wants its keys in a header of its own.
+    /// Returns whether the host is Azure, which expects the key in a header of its own.
     pub(crate) fn is_azure(&self) -> bool {
         self.base.host_str().is_some_and(|host| host.ends_with(".azure.com"))
     }
@@ -158,12 +159,12 @@ fn is_version(segment: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn asking(url: &str, style: Style) -> String {
+    fn completions_url(url: &str, style: Style) -> String {
         ProviderUrl::parse(url, style).unwrap().completions(false).to_string()
     }
 
     #[test]
-    fn every_way_of_writing_an_address_of_openais_style() {
+    fn openai_urls_in_every_form() {
         let cases = [
             ("https://api.openai.com", "https://api.openai.com/v1/chat/completions"),
             ("https://api.openai.com/", "https://api.openai.com/v1/chat/completions"),
@@ -183,12 +184,12 @@ mod tests {
             ("http://[::1]:8080", "http://[::1]:8080/v1/chat/completions"),
         ];
         for (url, expected) in cases {
-            assert_eq!(asking(url, Style::OpenAi), expected, "{url}");
+            assert_eq!(completions_url(url, Style::OpenAi), expected, "{url}");
         }
     }
 
     #[test]
-    fn every_way_of_writing_an_address_of_anthropics() {
+    fn anthropic_urls_in_every_form() {
         let cases = [
             ("https://api.anthropic.com", "https://api.anthropic.com/v1/messages"),
             ("https://api.anthropic.com/v1/", "https://api.anthropic.com/v1/messages"),
@@ -196,12 +197,12 @@ mod tests {
             ("https://h/api/anthropic", "https://h/api/anthropic/v1/messages"),
         ];
         for (url, expected) in cases {
-            assert_eq!(asking(url, Style::Anthropic), expected, "{url}");
+            assert_eq!(completions_url(url, Style::Anthropic), expected, "{url}");
         }
     }
 
     #[test]
-    fn the_servers_own_paths_stand_beside_its_version() {
+    fn server_routes_are_next_to_the_version_segment() {
         for url in ["http://h:1", "http://h:1/v1", "http://h:1/v1/chat/completions"] {
             let route = ProviderUrl::parse(url, Style::OpenAi).unwrap();
             assert_eq!(route.server_path("api/show").as_str(), "http://h:1/api/show", "{url}");
@@ -212,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told_without_its_secrets() {
-        for wrong in ["ftp://h", "api.openai.com/v1", "", "http://", "https://me:hunter2hunter2@ /v1"] {
-            let error = ProviderUrl::parse(wrong, Style::OpenAi).unwrap_err().to_string();
-            assert!(!error.contains("hunter2") && error.contains("no address"), "{error}");
+    fn url_errors_do_not_contain_secrets() {
+        for invalid in ["ftp://h", "api.openai.com/v1", "", "http://", "https://me:hunter2hunter2@ /v1"] {
+            let error = ProviderUrl::parse(invalid, Style::OpenAi).unwrap_err().to_string();
+            assert!(!error.contains("hunter2") && error.contains("not a provider URL"), "{error}");
         }
         assert_eq!(display_url("https://me:hunter2@h/v1?key=hunter2"), "https://h/v1");
     }

@@ -1,4 +1,4 @@
-//! An answer that is an error: its class by its words and its status.
+//! Classifies error responses by their message and status.
 
 use std::time::Duration;
 
@@ -8,74 +8,77 @@ use serde_json::Value;
 use crate::error::phrases::{classify_message, contains_in_order};
 use crate::error::{Adaptation, ErrorClass, ProviderError, retry_after};
 
-/// An answer whose status says that it is none, or that holds an error all the same.
+/// An error response: a status other than 2xx, or an error in the body of a 200.
 pub(crate) struct Rejection<'a> {
     pub(crate) status: u16,
     pub(crate) body: &'a [u8],
-    /// How long the headers ask to be left alone.
+    /// The delay that the headers request.
     pub(crate) retry_after: Option<Duration>,
-    /// What the headers say about trying again.
+    /// Value of the header `x-should-retry`.
     pub(crate) should_retry: Option<bool>,
 }
 
-/// The fault that an answer is.
+/// The error of a response.
 pub(crate) fn error_from_response(rejection: &Rejection<'_>) -> ProviderError {
     let Rejection { status, body, .. } = *rejection;
-    let words = error_text(body);
-    let small = words.to_lowercase();
-    // What is not said is not taken for a refusal for length: nobody knows here how full the window is.
-    let too_long = refusal(status, body, PromptFill::UNKNOWN);
-    let class = match too_long {
+    let message = error_text(body);
+    let lower = message.to_lowercase();
+    // The fill level of the window is unknown here, so only an explicit message counts as an overflow.
+    let overflow = refusal(status, body, PromptFill::UNKNOWN);
+    let class = match overflow {
         Some(_) => ErrorClass::Overflow,
-        None => class(status, &small),
+        None => class(status, &lower),
     };
-    let mut fault =
-        ProviderError::new(class, if words.is_empty() { default_message(status).to_owned() } else { words });
-    fault.status = Some(status);
-    fault.limit = too_long.as_ref().and_then(Refusal::room);
-    fault.retry_after = rejection.retry_after.or_else(|| retry_after::delay_in_message(&small));
-    let is_passing = matches!(class, ErrorClass::Rate | ErrorClass::Server) || matches!(status, 408 | 504);
-    let may_pass = matches!(class, ErrorClass::Rate | ErrorClass::Server | ErrorClass::Timeout);
-    fault.is_transient = may_pass && rejection.should_retry.unwrap_or(is_passing);
-    fault.adaptation = adaptation(status, body, &small);
-    fault
+    let mut error = ProviderError::new(
+        class,
+        if message.is_empty() { default_message(status).to_owned() } else { message },
+    );
+    error.status = Some(status);
+    error.limit = overflow.as_ref().and_then(Refusal::room);
+    error.retry_after = rejection.retry_after.or_else(|| retry_after::delay_in_message(&lower));
+    let is_transient_status =
+        matches!(class, ErrorClass::Rate | ErrorClass::Server) || matches!(status, 408 | 504);
+    let is_retryable = matches!(class, ErrorClass::Rate | ErrorClass::Server | ErrorClass::Timeout);
+    error.is_transient = is_retryable && rejection.should_retry.unwrap_or(is_transient_status);
+    error.adaptation = adaptation(status, body, &lower);
+    error
 }
 
-/// The fault that an error is which came in an answer of status 200, or in the middle of a stream.
+/// The error in the body of a 200 response or inside of a stream.
 pub(crate) fn error_from_body(json: &str) -> ProviderError {
     let status = status_in(json).unwrap_or(200);
     let rejection = Rejection { status, body: json.as_bytes(), retry_after: None, should_retry: None };
-    let mut fault = error_from_response(&rejection);
-    fault.status = Some(status).filter(|status| *status != 200);
-    fault
+    let mut error = error_from_response(&rejection);
+    error.status = Some(status).filter(|status| *status != 200);
+    error
 }
 
-/// The status that an error names in itself: some gateways say 200 and mean this.
+/// The status that an error object contains. Some gateways return it with HTTP status 200.
 fn status_in(json: &str) -> Option<u16> {
     let value: Value = serde_json::from_str(json).ok()?;
     let error = value.get("error").unwrap_or(&value);
-    let named = ["code", "status", "status_code", "http_status"].into_iter().find_map(|key| {
+    let status = ["code", "status", "status_code", "http_status"].into_iter().find_map(|key| {
         let number = &error[key];
         number.as_u64().or_else(|| number.as_str()?.parse().ok())
     });
-    named.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code))
+    status.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code))
 }
 
-fn class(status: u16, words: &str) -> ErrorClass {
-    let told = classify_message(words);
-    let is_money = told == Some(ErrorClass::Quota);
+fn class(status: u16, message: &str) -> ErrorClass {
+    let indicated = classify_message(message);
+    let is_quota = indicated == Some(ErrorClass::Quota);
     match status {
-        _ if is_money => ErrorClass::Quota,
+        _ if is_quota => ErrorClass::Quota,
         401 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
-        403 => match told {
+        403 => match indicated {
             Some(ErrorClass::Rate) => ErrorClass::Rate,
             Some(ErrorClass::NoModel) => ErrorClass::NoModel,
-            // Only a filter's own words: `invalid_request_error` is the type of any refusal.
-            Some(ErrorClass::Refused) if !words.contains("invalid_request_error") => ErrorClass::Refused,
+            // `invalid_request_error` is the type of many errors, so it does not indicate a content filter.
+            Some(ErrorClass::Refused) if !message.contains("invalid_request_error") => ErrorClass::Refused,
             _ => ErrorClass::Auth,
         },
-        404 | 405 | 410 => match told {
+        404 | 405 | 410 => match indicated {
             Some(ErrorClass::Rate) => ErrorClass::Rate,
             _ => ErrorClass::NoModel,
         },
@@ -83,37 +86,38 @@ fn class(status: u16, words: &str) -> ErrorClass {
         429 => ErrorClass::Rate,
         300..=399 => ErrorClass::Broken,
         409 | 425 => ErrorClass::Server,
-        500.. => match told {
-            Some(told @ (ErrorClass::Rate | ErrorClass::NoModel | ErrorClass::Timeout)) => told,
+        500.. => match indicated {
+            Some(indicated @ (ErrorClass::Rate | ErrorClass::NoModel | ErrorClass::Timeout)) => indicated,
             _ => ErrorClass::Server,
         },
-        200..=299 => told.unwrap_or(ErrorClass::Server),
-        _ => match told {
+        200..=299 => indicated.unwrap_or(ErrorClass::Server),
+        _ => match indicated {
             Some(
-                told @ (ErrorClass::Rate | ErrorClass::NoModel | ErrorClass::Auth | ErrorClass::Timeout),
-            ) => told,
+                indicated @ (ErrorClass::Rate | ErrorClass::NoModel | ErrorClass::Auth | ErrorClass::Timeout),
+            ) => indicated,
             _ => ErrorClass::Refused,
         },
     }
 }
 
-fn adaptation(status: u16, body: &[u8], words: &str) -> Option<Adaptation> {
+fn adaptation(status: u16, body: &[u8], message: &str) -> Option<Adaptation> {
     if matches!(status, 404 | 405) {
-        return (classify_message(words) != Some(ErrorClass::NoModel)).then_some(Adaptation::UrlAsWritten);
+        return (classify_message(message) != Some(ErrorClass::NoModel)).then_some(Adaptation::UrlAsWritten);
     }
     if !matches!(status, 400 | 422) {
         return None;
     }
-    if contains_in_order(words, &["max_completion_tokens"])
-        && words.replace("max_completion_tokens", "").contains("max_tokens")
+    if contains_in_order(message, &["max_completion_tokens"])
+        && message.replace("max_completion_tokens", "").contains("max_tokens")
     {
         return Some(Adaptation::CompletionTokens);
     }
-    if let Some(limit) = too_much_output(status, body).and_then(|much| much.limit).filter(|limit| *limit > 0)
+    if let Some(limit) =
+        too_much_output(status, body).and_then(|excess| excess.limit).filter(|limit| *limit > 0)
     {
         return Some(Adaptation::MaxOutput(limit));
     }
-    // Where a field is named beside the words, the words alone do not have it.
+    // The offending field may be named outside of the message, so search the raw body.
     let raw = String::from_utf8_lossy(&body[..body.len().min(4096)]).to_lowercase();
     if raw.contains("stream_options") {
         return Some(Adaptation::NoUsage);
@@ -124,7 +128,7 @@ fn adaptation(status: u16, body: &[u8], words: &str) -> Option<Adaptation> {
         &["not support stream"],
         &["streaming is not"],
     ];
-    if not_streamed.iter().any(|phrase| contains_in_order(words, phrase)) {
+    if not_streamed.iter().any(|phrase| contains_in_order(message, phrase)) {
         return Some(Adaptation::NoStream);
     }
     let no_system: &[&[&str]] = &[
@@ -134,13 +138,15 @@ fn adaptation(status: u16, body: &[u8], words: &str) -> Option<Adaptation> {
         &["system", "messages are not supported"],
         &["developer instruction is not enabled"],
     ];
-    no_system.iter().any(|phrase| contains_in_order(words, phrase)).then_some(Adaptation::NoSystem)
+    no_system.iter().any(|phrase| contains_in_order(message, phrase)).then_some(Adaptation::NoSystem)
 }
 
-/// What a status means where nothing is said.
+/// The message for a status without a body.
 fn default_message(status: u16) -> &'static str {
     match status {
-        300..=399 => "it sends elsewhere, and a key is not sent after it: write the address that it names",
+        300..=399 => {
+            "the server redirects, and redirects are not followed; set the address that it redirects to"
+        }
         _ => "",
     }
 }
@@ -151,13 +157,13 @@ mod tests {
 
     fn check(status: u16, body: &str, class: ErrorClass) {
         let rejection = Rejection { status, body: body.as_bytes(), retry_after: None, should_retry: None };
-        let fault = error_from_response(&rejection);
-        assert_eq!(fault.class, class, "{status} {body}: {fault:?}");
-        assert!(fault.message.chars().count() <= 220);
+        let error = error_from_response(&rejection);
+        assert_eq!(error.class, class, "{status} {body}: {error:?}");
+        assert!(error.message.chars().count() <= 220);
     }
 
     #[test]
-    fn money_is_told_from_time() {
+    fn quota_errors_differ_from_rate_limits() {
         use ErrorClass::{Quota, Rate};
         let cases = [
             (
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_models() {
+    fn key_and_model_errors() {
         use ErrorClass::{Auth, NoModel};
         let cases = [
             (
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest() {
+    fn other_errors() {
         use ErrorClass::{Broken, Overflow, Refused, Server, Timeout};
         let cases = [
             (
@@ -319,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_inside_of_200() {
+    fn errors_with_status_200() {
         let cases = [
             (r#"{"error":{"code":429,"message":"slow down"}}"#, ErrorClass::Rate, Some(429)),
             (r#"{"error":{"code":"401","message":"no"}}"#, ErrorClass::Auth, Some(401)),
@@ -341,13 +347,13 @@ mod tests {
             (r#"{"error":"something"}"#, ErrorClass::Server, None),
         ];
         for (body, class, status) in cases {
-            let fault = error_from_body(body);
-            assert_eq!((fault.class, fault.status), (class, status), "{body}");
+            let error = error_from_body(body);
+            assert_eq!((error.class, error.status), (class, status), "{body}");
         }
     }
 
     #[test]
-    fn lessons() {
+    fn adaptations_are_recognised() {
         let lesson = |status, body: &str| {
             error_from_response(&Rejection {
                 status,

@@ -1,4 +1,4 @@
-//! What went wrong, by its class, in the provider's words, and what to do about it.
+//! Errors of a provider: class, message and hint.
 
 pub(crate) mod phrases; //     phrases of providers and the class each one means
 pub(crate) mod retry_after; // delays that providers ask for
@@ -9,38 +9,38 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The most letters that are kept of what a provider says.
+/// Maximum length of a provider's message.
 pub(crate) const MAX_MESSAGE_CHARS: usize = 220;
 
-/// What kind of thing went wrong. What to do next follows from it.
+/// The class of an error. It decides whether and how to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
     /// The key is missing, wrong, or not allowed to do this: 401, 403.
     Auth,
-    /// The account has nothing left to spend: 402, or words to that effect.
+    /// The account has no credit left: 402, or a message to that effect.
     Quota,
-    /// Too much in too short a time: 429. It passes.
+    /// A rate limit, which resets after some time: 429.
     Rate,
     /// The prompt is too long for the model.
     Overflow,
-    /// It took too long: to connect, to begin, between two bytes, or altogether.
+    /// A timeout: while connecting, before the first byte, between two chunks, or in total.
     Timeout,
-    /// There was no connection: the name, the port, TLS, or it broke before an answer began.
+    /// No connection: unknown host, closed port, TLS error, or a connection that closed before an answer.
     Connection,
-    /// There is no such model, or nothing at that address.
+    /// The model or the route does not exist.
     NoModel,
-    /// The request was refused: for what it says, or for how it is made.
+    /// The provider refused the request, because of its content or its format.
     Refused,
-    /// What came back is no answer: no JSON, no HTTP, or it broke off.
+    /// The response is malformed: neither JSON nor HTTP, or incomplete.
     Broken,
-    /// An answer without a word.
+    /// The answer has no text.
     Empty,
     /// The provider failed: 500, 503, 529.
     Server,
 }
 
 impl ErrorClass {
-    /// Every class.
+    /// All classes.
     pub const ALL: [ErrorClass; 11] = [
         ErrorClass::Auth,
         ErrorClass::Quota,
@@ -55,7 +55,7 @@ impl ErrorClass {
         ErrorClass::Server,
     ];
 
-    /// Its name, as it is stored and counted.
+    /// Its name in stored reports and metrics.
     pub fn name(self) -> &'static str {
         match self {
             ErrorClass::Auth => "auth",
@@ -72,12 +72,12 @@ impl ErrorClass {
         }
     }
 
-    /// What happened, in words for a person.
+    /// A sentence for messages.
     fn describe(self) -> &'static str {
         match self {
             ErrorClass::Auth => "the key was not accepted",
-            ErrorClass::Quota => "the account has nothing left to spend",
-            ErrorClass::Rate => "too many requests for now",
+            ErrorClass::Quota => "the account has no credit left",
+            ErrorClass::Rate => "too many requests",
             ErrorClass::Overflow => "the prompt is too long",
             ErrorClass::Timeout => "it took too long",
             ErrorClass::Connection => "there is no connection",
@@ -101,115 +101,121 @@ impl FromStr for ErrorClass {
 
     fn from_str(name: &str) -> Result<ErrorClass, String> {
         let found = ErrorClass::ALL.into_iter().find(|class| class.name() == name);
-        found.ok_or_else(|| format!("there is no class `{}`", name.chars().take(40).collect::<String>()))
+        found.ok_or_else(|| format!("unknown error class `{}`", name.chars().take(40).collect::<String>()))
     }
 }
 
-/// Who was asked, as it may be shown.
+/// The target of a request, safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestTarget {
-    /// The address, without credentials.
+    /// The URL without credentials.
     pub address: String,
     /// The model.
     pub model: String,
-    /// Where the key came from: `the environment variable OPENAI_API_KEY`.
+    /// The source of the key: `the environment variable OPENAI_API_KEY`.
     pub credential: String,
 }
 
-/// Why there is no answer.
+/// An error of a request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderError {
-    /// What kind of thing went wrong.
+    /// The class of the error.
     pub class: ErrorClass,
-    /// The status, if there was one.
+    /// The HTTP status, if a response arrived.
     pub status: Option<u16>,
-    /// What was said, without secrets, at most 220 letters.
+    /// The provider's message without secrets, at most 220 characters.
     pub message: String,
-    /// How long the provider asks to be left alone.
+    /// The delay that the provider requested.
     pub retry_after: Option<Duration>,
-    /// How many tokens the model takes, if it said so when it refused a prompt for its length.
+    /// The context window in tokens, if an overflow error contains it.
     pub limit: Option<u64>,
-    /// Who was asked.
+    /// The target of the request.
     pub target: Box<RequestTarget>,
-    /// How many requests were made.
-    pub n_tries: u32,
-    /// Whether the same request may well succeed a moment later.
+    /// Number of requests sent.
+    pub n_attempts: u32,
+    /// True if a retry of the same request may succeed.
     pub(crate) is_transient: bool,
-    /// What is to be asked differently, if that would help.
+    /// A change of the request that may make it succeed.
     pub(crate) adaptation: Option<Adaptation>,
 }
 
-/// What a refusal teaches about how this server wants to be asked.
+/// A change to requests that an error response calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Adaptation {
-    /// The length of the answer is limited under another name.
+    /// Limit the output with `max_completion_tokens` instead of `max_tokens`.
     CompletionTokens,
-    /// So many tokens of output are the most.
+    /// Limit the output to this number of tokens.
     MaxOutput(u64),
-    /// A stream does not tell its usage.
+    /// Omit `stream_options`.
     NoUsage,
-    /// It does not stream.
+    /// Do not stream.
     NoStream,
-    /// It has no role for a system prompt.
+    /// Move the system prompt into the user message.
     NoSystem,
-    /// The address was right as it was written.
+    /// Use the URL as configured, without adding `/v1`.
     UrlAsWritten,
 }
 
 impl ProviderError {
-    /// A fault without a status.
-    pub fn new(class: ErrorClass, words: impl Into<String>) -> ProviderError {
+    /// An error without a status.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> ProviderError {
         ProviderError {
             class,
             status: None,
-            message: single_line(&words.into()),
+            message: single_line(&message.into()),
             retry_after: None,
             limit: None,
             target: Box::default(),
-            n_tries: 0,
+            n_attempts: 0,
             is_transient: false,
             adaptation: None,
         }
     }
 
-    /// The same fault, of a request that may well succeed a moment later.
+    /// The same error, marked as transient.
     pub(crate) fn transient(self) -> ProviderError {
         ProviderError { is_transient: true, ..self }
     }
 
-    /// What a person can do about it.
+    /// The next step for the user.
     pub fn hint(&self) -> String {
-        let RequestTarget { address: place, model, credential } = &*self.target;
+        let RequestTarget { address, model, credential } = &*self.target;
         match self.class {
-            ErrorClass::Auth if credential == "no key" => format!("{place} wants a key, and none is set"),
+            ErrorClass::Auth if credential == "no key" => {
+                format!("{address} requires a key, but none is set")
+            }
             ErrorClass::Auth => {
-                format!("check {credential}: it must be a key for {place} that may use `{model}`")
+                format!("check {credential}: it must be a key for {address} that may use `{model}`")
             }
             ErrorClass::Quota if credential == "no key" => {
-                format!("add credit at {place}, or name another model")
+                format!("add credit at {address}, or name another model")
             }
             ErrorClass::Quota => format!("add credit to the account of {credential}, or name another model"),
             ErrorClass::Rate => match self.retry_after {
-                Some(wait) => format!("try again in {} s, or name another model", wait.as_secs().max(1)),
+                Some(delay) => format!("try again in {} s, or name another model", delay.as_secs().max(1)),
                 None => "try again in a minute, or name another model".to_owned(),
             },
             ErrorClass::Overflow => match self.limit {
                 Some(limit) => {
-                    format!("it takes {limit} tokens: set the window to that, or name a larger model")
+                    format!(
+                        "the model accepts {limit} tokens: set the window to that, or name a larger model"
+                    )
                 }
                 None => "set a smaller window, or name a model with a larger one".to_owned(),
             },
             ErrorClass::Timeout => {
-                "try again; if it stays so, check the server, or allow more time".to_owned()
+                "try again; if it happens again, check the server, or allow more time".to_owned()
             }
-            ErrorClass::Connection => format!("check that {place} is right and that the server runs"),
-            ErrorClass::NoModel => format!("check the name `{model}`, and the address {place}"),
-            ErrorClass::Refused => "its words say why; another model may accept it".to_owned(),
+            ErrorClass::Connection => {
+                format!("check that {address} is correct and that the server is running")
+            }
+            ErrorClass::NoModel => format!("check the name `{model}` and the address {address}"),
+            ErrorClass::Refused => "see the message; another model may accept the request".to_owned(),
             ErrorClass::Broken => {
-                format!("try again; if it stays so, check that {place} is the model's own address")
+                format!("try again; if it happens again, check that {address} is the API of the model")
             }
             ErrorClass::Empty => "try again, or name another model".to_owned(),
-            ErrorClass::Server => "try again later; it is the provider's".to_owned(),
+            ErrorClass::Server => "try again later; the fault is with the provider".to_owned(),
         }
     }
 }
@@ -226,8 +232,8 @@ impl fmt::Display for ProviderError {
         if !self.message.is_empty() {
             write!(f, ": {}", self.message)?;
         }
-        if self.n_tries > 1 {
-            write!(f, "; asked {} times", self.n_tries)?;
+        if self.n_attempts > 1 {
+            write!(f, "; {} attempts", self.n_attempts)?;
         }
         Ok(())
     }
@@ -235,7 +241,7 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// A text on one line, cut where it grows too long.
+/// A text on one line, limited in length.
 pub(crate) fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= MAX_MESSAGE_CHARS {
@@ -249,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back() {
+    fn names_parse_back() {
         for class in ErrorClass::ALL {
             assert_eq!(class.to_string().parse::<ErrorClass>().unwrap(), class);
         }
@@ -257,26 +263,26 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_says_who_what_and_what_next() {
-        let mut fault = ProviderError::new(ErrorClass::Auth, "Incorrect API key\n  provided");
-        fault.status = Some(401);
-        *fault.target = RequestTarget {
+    fn messages_name_target_class_and_cause() {
+        let mut error = ProviderError::new(ErrorClass::Auth, "Incorrect API key\n  provided");
+        error.status = Some(401);
+        *error.target = RequestTarget {
             address: "https://h/v1".to_owned(),
             model: "m".to_owned(),
             credential: "the environment variable K".to_owned(),
         };
         assert_eq!(
-            fault.to_string(),
+            error.to_string(),
             "m at https://h/v1: the key was not accepted (401): Incorrect API key provided"
         );
-        assert!(fault.hint().contains("environment variable K"));
+        assert!(error.hint().contains("environment variable K"));
         for class in ErrorClass::ALL {
-            assert!(!ProviderError { class, ..fault.clone() }.hint().is_empty());
+            assert!(!ProviderError { class, ..error.clone() }.hint().is_empty());
         }
     }
 
     #[test]
-    fn words_are_cut_between_letters() {
+    fn messages_are_cut_between_characters() {
         assert_eq!(
             ProviderError::new(ErrorClass::Server, "é".repeat(500)).message.chars().count(),
             MAX_MESSAGE_CHARS

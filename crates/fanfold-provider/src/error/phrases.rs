@@ -1,13 +1,13 @@
-//! The words by which providers say what is wrong, each list with the class that it means.
+//! Phrases in error messages of providers, grouped by the class that they indicate.
 //!
-//! A status alone says little: 429 is a limit that passes and an account that is empty, 400 is a wrong model and a wrong
-//! key, 403 is a filter and a quota. So the words are looked at first. All parts of a phrase stand in the text, in their
-//! order; the text is in small letters.
+//! A status is ambiguous: 429 is a rate limit or an empty account, 400 a wrong model or a wrong key, 403 a content
+//! filter or a quota. So the message is checked first. A phrase matches if its parts occur in order in the lower-case
+//! text.
 
 use crate::error::ErrorClass;
 
-/// The class that the words of an error mean, if they are known. Money comes before time, time before the rest.
-pub(crate) fn classify_message(words: &str) -> Option<ErrorClass> {
+/// The class that a lower-case message indicates. Quota phrases are checked first, then rate limits, then the others.
+pub(crate) fn classify_message(message: &str) -> Option<ErrorClass> {
     let lists: [(&[&[&str]], ErrorClass); 7] = [
         (QUOTA, ErrorClass::Quota),
         (RATE, ErrorClass::Rate),
@@ -18,26 +18,26 @@ pub(crate) fn classify_message(words: &str) -> Option<ErrorClass> {
         (SERVER, ErrorClass::Server),
     ];
     let found =
-        lists.iter().find(|(phrases, _)| phrases.iter().any(|phrase| contains_in_order(words, phrase)));
+        lists.iter().find(|(phrases, _)| phrases.iter().any(|phrase| contains_in_order(message, phrase)));
     let class = found.map(|(_, class)| *class)?;
-    // Google calls its limits per minute a quota, too, and says when they are over.
-    let is_passing = TRANSIENT.iter().any(|phrase| contains_in_order(words, phrase));
+    // Google calls its rate limits quotas as well, and names the time of their reset.
+    let is_passing = TRANSIENT.iter().any(|phrase| contains_in_order(message, phrase));
     Some(if class == ErrorClass::Quota && is_passing { ErrorClass::Rate } else { class })
 }
 
-/// Whether the parts of a phrase stand in a text, in their order.
-pub(crate) fn contains_in_order(words: &str, phrase: &[&str]) -> bool {
-    let mut rest = Some(words);
+/// Returns whether all parts of a phrase occur in a text in order.
+pub(crate) fn contains_in_order(message: &str, phrase: &[&str]) -> bool {
+    let mut rest = Some(message);
     for part in phrase {
         rest = rest.and_then(|rest| rest.split_once(part)).map(|(_, rest)| rest);
     }
     rest.is_some()
 }
 
-/// What is over soon by its own words.
+/// Phrases of limits that reset soon.
 const TRANSIENT: &[&[&str]] = &[&["please retry in"], &["try again in", "s"], &["per minute"], &["per min"]];
 
-/// Nothing is left to spend, and waiting does not help.
+/// The account has no credit left, so waiting does not help.
 const QUOTA: &[&[&str]] = &[
     &["insufficient_quota"],
     &["insufficient quota"],
@@ -109,7 +109,7 @@ const QUOTA: &[&[&str]] = &[
     &["额度已用尽"],
 ];
 
-/// Too much in too short a time.
+/// A rate limit.
 const RATE: &[&[&str]] = &[
     &["rate limit"],
     &["rate_limit"],
@@ -140,7 +140,7 @@ const RATE: &[&[&str]] = &[
     &["并发"],
 ];
 
-/// There is no such model, or it is not for this account.
+/// The model does not exist or is not available to the account.
 const NO_MODEL: &[&[&str]] = &[
     &["model_not_found"],
     &["model not found"],
@@ -177,7 +177,7 @@ const NO_MODEL: &[&[&str]] = &[
     &["模型不存在"],
 ];
 
-/// The key is missing, wrong or not allowed to.
+/// The key is missing, wrong or not permitted.
 const AUTH: &[&[&str]] = &[
     &["invalid api key"],
     &["invalid_api_key"],
@@ -238,7 +238,7 @@ const AUTH: &[&[&str]] = &[
     &["身份验证失败"],
 ];
 
-/// What was said is not allowed.
+/// The content is not allowed.
 const REFUSED: &[&[&str]] = &[
     &["content_filter"],
     &["content filter"],
@@ -261,7 +261,7 @@ const REFUSED: &[&[&str]] = &[
     &["invalid_request_error"],
 ];
 
-/// It took too long behind what answered.
+/// A timeout behind a gateway.
 const TIMEOUT: &[&[&str]] = &[
     &["timeout_error"],
     &["timed out"],

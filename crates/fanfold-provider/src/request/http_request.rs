@@ -1,4 +1,4 @@
-//! One request and its answer, with a clock on each part of it.
+//! One HTTP request and its answer, with a timeout for each phase.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::reader::{AnswerReader, ModelAnswer};
-use crate::endpoint::key::Secret;
+use crate::endpoint::key::ApiKey;
 use crate::endpoint::{Style, Timeouts};
 use crate::error::classify::{Rejection, error_from_response};
 use crate::error::retry_after;
 use crate::error::{ErrorClass, ProviderError};
 
-/// So much of an error is read.
+/// Maximum number of bytes read of an error response.
 const MAX_ERROR_BYTES: usize = 256 << 10;
-/// So long the usage is waited for when the model has ended, and the words of an error.
+/// Time to wait for usage data after the end of the model's text, and for the body of an error response.
 const TRAILER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One request.
@@ -25,73 +25,76 @@ pub(crate) struct HttpRequest<'a> {
     pub(crate) style: Style,
     pub(crate) is_azure: bool,
     pub(crate) url: Url,
-    pub(crate) secret: Option<&'a Secret>,
+    pub(crate) secret: Option<&'a ApiKey>,
     pub(crate) body: String,
     pub(crate) timeouts: &'a Timeouts,
-    /// When all of it has to be over.
+    /// The deadline of all attempts.
     pub(crate) deadline: Instant,
 }
 
-/// What is being waited for.
+/// The phase that a timeout belongs to.
 #[derive(Clone, Copy)]
 enum WaitPhase {
     FirstByte,
     Idle,
 }
 
-/// Whoever hears the words of an answer as they come.
+/// Receives the text of an answer while it arrives.
 pub(crate) type TextSink<'a> = &'a mut (dyn FnMut(&str) + Send);
 
 impl HttpRequest<'_> {
-    /// Sends it, and hears the answer to its end.
-    pub(crate) async fn send(&self, listener: TextSink<'_>) -> Result<ModelAnswer, ProviderError> {
-        let began = Instant::now();
+    /// Sends the request and reads the whole answer.
+    pub(crate) async fn send(&self, on_text: TextSink<'_>) -> Result<ModelAnswer, ProviderError> {
+        let started = Instant::now();
         let request = self.http.post(self.url.clone()).headers(self.headers()).body(self.body.clone());
-        let first = self.capped(began + self.timeouts.first);
-        let sent = timeout_at(first, request.send()).await;
-        let response = sent
+        let first = self.at_most_deadline(started + self.timeouts.first);
+        let result = timeout_at(first, request.send()).await;
+        let response = result
             .map_err(|_| self.timeout_error(first, WaitPhase::FirstByte))?
             .map_err(|error| self.send_error(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(self.response_error(response).await);
         }
-        self.read_answer(response, first, listener).await
+        self.read_answer(response, first, on_text).await
     }
 
     async fn read_answer(
         &self,
         mut response: Response,
         first: Instant,
-        listener: TextSink<'_>,
+        on_text: TextSink<'_>,
     ) -> Result<ModelAnswer, ProviderError> {
-        let mut hearing = AnswerReader::new(self.style.format());
-        let (mut most, mut clock) = (first, WaitPhase::FirstByte);
-        while !hearing.is_done() {
-            match timeout_at(most, response.chunk()).await {
+        let mut reader = AnswerReader::new(self.style.format());
+        let (mut limit, mut phase) = (first, WaitPhase::FirstByte);
+        while !reader.is_done() {
+            match timeout_at(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
-                    let piece = hearing.feed(&bytes)?;
+                    let piece = reader.feed(&bytes)?;
                     if !piece.is_empty() {
-                        listener(&piece);
+                        on_text(&piece);
                     }
                 }
                 Ok(Ok(None)) => break,
-                // Whatever happens behind the end, the answer is there.
-                _ if hearing.is_ended() => break,
+                // After the end of the model's text the answer is complete, whatever happens to the connection.
+                _ if reader.is_ended() => break,
                 Ok(Err(error)) => {
-                    let words =
-                        format!("it broke off after {} bytes: {}", hearing.n_bytes(), root_cause(&error));
-                    return Err(ProviderError::new(ErrorClass::Broken, words).transient());
+                    let message = format!(
+                        "the connection broke after {} bytes: {}",
+                        reader.n_bytes(),
+                        root_cause(&error)
+                    );
+                    return Err(ProviderError::new(ErrorClass::Broken, message).transient());
                 }
-                Err(_) => return Err(self.timeout_error(most, clock)),
+                Err(_) => return Err(self.timeout_error(limit, phase)),
             }
-            let patience =
-                if hearing.is_ended() { TRAILER_TIMEOUT.min(self.timeouts.idle) } else { self.timeouts.idle };
-            (most, clock) = (self.capped(Instant::now() + patience), WaitPhase::Idle);
+            let wait =
+                if reader.is_ended() { TRAILER_TIMEOUT.min(self.timeouts.idle) } else { self.timeouts.idle };
+            (limit, phase) = (self.at_most_deadline(Instant::now() + wait), WaitPhase::Idle);
         }
-        let (answer, rest) = hearing.finish()?;
+        let (answer, rest) = reader.finish()?;
         if !rest.is_empty() {
-            listener(&rest);
+            on_text(&rest);
         }
         Ok(answer)
     }
@@ -102,61 +105,61 @@ impl HttpRequest<'_> {
         headers
     }
 
-    /// A moment, or the end of everything if that comes first.
-    fn capped(&self, moment: Instant) -> Instant {
-        moment.min(self.deadline)
+    /// A point in time, limited to the deadline.
+    fn at_most_deadline(&self, time: Instant) -> Instant {
+        time.min(self.deadline)
     }
 
-    fn timeout_error(&self, most: Instant, clock: WaitPhase) -> ProviderError {
-        let words = match clock {
-            _ if most >= self.deadline => {
-                format!("it was not done within {}", format_duration(self.timeouts.total))
+    fn timeout_error(&self, limit: Instant, phase: WaitPhase) -> ProviderError {
+        let message = match phase {
+            _ if limit >= self.deadline => {
+                format!("the request was not finished within {}", format_duration(self.timeouts.total))
             }
             WaitPhase::FirstByte => {
                 format!("no answer began within {}", format_duration(self.timeouts.first))
             }
             WaitPhase::Idle => {
-                format!("nothing came for {} in the middle of it", format_duration(self.timeouts.idle))
+                format!("the answer stalled for {}", format_duration(self.timeouts.idle))
             }
         };
-        ProviderError::new(ErrorClass::Timeout, words)
+        ProviderError::new(ErrorClass::Timeout, message)
     }
 
     fn send_error(&self, error: &reqwest::Error) -> ProviderError {
         let cause = root_cause(error);
-        let small = cause.to_lowercase();
+        let lower = cause.to_lowercase();
         if error.is_timeout() {
-            let words = format!("no connection within {}", format_duration(self.timeouts.connect));
-            return ProviderError::new(ErrorClass::Timeout, words);
+            let message = format!("no connection within {}", format_duration(self.timeouts.connect));
+            return ProviderError::new(ErrorClass::Timeout, message);
         }
-        if small.contains("invalid http") {
+        if lower.contains("invalid http") {
             return ProviderError::new(
                 ErrorClass::Broken,
-                format!("what answers there does not speak HTTP: {cause}"),
+                format!("the server does not speak HTTP: {cause}"),
             );
         }
         let is_tls =
-            small.contains("certificate") || small.contains("tls") || small.contains("corrupt message");
-        let words = match () {
-            () if small.contains("dns") || small.contains("lookup address") => {
-                format!("the name is not known: {cause}")
+            lower.contains("certificate") || lower.contains("tls") || lower.contains("corrupt message");
+        let message = match () {
+            () if lower.contains("dns") || lower.contains("lookup address") => {
+                format!("unknown host name: {cause}")
             }
-            () if is_tls => format!("TLS fails: {cause}"),
+            () if is_tls => format!("TLS failed: {cause}"),
             () if error.is_connect() => cause,
-            () => format!("it hung up before it answered: {cause}"),
+            () => format!("the connection closed before an answer: {cause}"),
         };
-        let fault = ProviderError::new(ErrorClass::Connection, words);
-        if is_tls { fault } else { fault.transient() }
+        let error = ProviderError::new(ErrorClass::Connection, message);
+        if is_tls { error } else { error.transient() }
     }
 
     async fn response_error(&self, mut response: Response) -> ProviderError {
         let status = response.status().as_u16();
         let (retry_after, should_retry) =
             (retry_after::requested_delay(response.headers()), retry_after::should_retry(response.headers()));
-        let most = self.capped(Instant::now() + TRAILER_TIMEOUT);
+        let limit = self.at_most_deadline(Instant::now() + TRAILER_TIMEOUT);
         let mut body = Vec::new();
-        // What is missing of its words does not change the status.
-        while let Ok(Ok(Some(bytes))) = timeout_at(most, response.chunk()).await {
+        // The status is known even if the body is incomplete.
+        while let Ok(Ok(Some(bytes))) = timeout_at(limit, response.chunk()).await {
             body.extend_from_slice(&bytes);
             if body.len() > MAX_ERROR_BYTES {
                 break;
@@ -166,8 +169,8 @@ impl HttpRequest<'_> {
     }
 }
 
-/// The headers of every request.
-pub(crate) fn headers(style: Style, is_azure: bool, secret: Option<&Secret>) -> HeaderMap {
+/// The headers of all requests.
+pub(crate) fn headers(style: Style, is_azure: bool, secret: Option<&ApiKey>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("fanfold/", env!("CARGO_PKG_VERSION"))));
     if style == Style::Anthropic {
@@ -186,7 +189,7 @@ pub(crate) fn headers(style: Style, is_azure: bool, secret: Option<&Secret>) -> 
     headers
 }
 
-/// What is at the bottom of an error. The error itself names the address, with all that is in it.
+/// The root cause of an error. The error itself contains the URL, which may have credentials.
 pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();

@@ -1,22 +1,22 @@
-//! What is asked, as each style writes it.
+//! Prompts, and the request body in each API style.
 
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::Style;
 use crate::error::Adaptation;
 
-/// What a model is asked.
+/// A prompt for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Prompt {
-    /// What it is; none if it is empty.
+pub struct ModelPrompt {
+    /// The system prompt; empty for none.
     pub system: String,
-    /// What it is to do.
+    /// The user message.
     pub user: String,
-    /// How long its answer may be, thoughts included.
+    /// Maximum number of output tokens, including thoughts.
     pub max_tokens: u32,
 }
 
-/// How a server wants to be asked, as far as it has said so.
+/// Options of requests to a server, learned from its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RequestOptions {
     uses_max_completion_tokens: bool,
@@ -28,13 +28,13 @@ pub(crate) struct RequestOptions {
 }
 
 impl RequestOptions {
-    /// The manner that a lesson teaches; none where it teaches nothing new.
-    pub(crate) fn adapted(self, lesson: Adaptation) -> Option<RequestOptions> {
+    /// The options after an adaptation; `None` if it changes nothing.
+    pub(crate) fn adapted(self, adaptation: Adaptation) -> Option<RequestOptions> {
         let mut next = self;
-        match lesson {
+        match adaptation {
             Adaptation::CompletionTokens => next.uses_max_completion_tokens = true,
-            Adaptation::MaxOutput(most) => {
-                next.max_output = Some(self.max_output.map_or(most, |known| known.min(most)));
+            Adaptation::MaxOutput(max_tokens) => {
+                next.max_output = Some(self.max_output.map_or(max_tokens, |known| known.min(max_tokens)));
             }
             Adaptation::NoUsage => next.omits_usage = true,
             Adaptation::NoStream => next.is_unstreamed = true,
@@ -45,12 +45,13 @@ impl RequestOptions {
     }
 }
 
-/// The body of a request.
-pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: RequestOptions) -> String {
-    let most =
-        manner.max_output.map_or(u64::from(prompt.max_tokens), |most| most.min(prompt.max_tokens.into()));
-    let has_system = !prompt.system.is_empty() && !manner.omits_system;
-    let user = match manner.omits_system && !prompt.system.is_empty() {
+/// The body of a request in an API style.
+pub(crate) fn body(style: Style, model: &str, prompt: &ModelPrompt, options: RequestOptions) -> String {
+    let max_tokens = options
+        .max_output
+        .map_or(u64::from(prompt.max_tokens), |max_tokens| max_tokens.min(prompt.max_tokens.into()));
+    let has_system = !prompt.system.is_empty() && !options.omits_system;
+    let user = match options.omits_system && !prompt.system.is_empty() {
         true => format!("{}\n\n{}", prompt.system, prompt.user),
         false => prompt.user.clone(),
     };
@@ -62,11 +63,12 @@ pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: RequestOp
             if has_system {
                 messages.push(json!({ "role": "system", "content": prompt.system }));
             }
-            let name = if manner.uses_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-            body.insert(name.to_owned(), most.into());
+            let name =
+                if options.uses_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+            body.insert(name.to_owned(), max_tokens.into());
         }
         Style::Anthropic => {
-            body.insert("max_tokens".to_owned(), most.into());
+            body.insert("max_tokens".to_owned(), max_tokens.into());
             if has_system {
                 body.insert("system".to_owned(), prompt.system.as_str().into());
             }
@@ -74,8 +76,8 @@ pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: RequestOp
     }
     messages.push(json!({ "role": "user", "content": user }));
     body.insert("messages".to_owned(), messages.into());
-    body.insert("stream".to_owned(), (!manner.is_unstreamed).into());
-    if style == Style::OpenAi && !manner.is_unstreamed && !manner.omits_usage {
+    body.insert("stream".to_owned(), (!options.is_unstreamed).into());
+    if style == Style::OpenAi && !options.is_unstreamed && !options.omits_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
     Value::Object(body).to_string()
@@ -85,13 +87,14 @@ pub(crate) fn body(style: Style, model: &str, prompt: &Prompt, manner: RequestOp
 mod tests {
     use super::*;
 
-    fn check(style: Style, manner: RequestOptions, expected: &str) {
-        let prompt = Prompt { system: "Be brief.".to_owned(), user: "Go on.".to_owned(), max_tokens: 100 };
-        assert_eq!(body(style, "m", &prompt, manner), expected);
+    fn check(style: Style, options: RequestOptions, expected: &str) {
+        let prompt =
+            ModelPrompt { system: "Be brief.".to_owned(), user: "Go on.".to_owned(), max_tokens: 100 };
+        assert_eq!(body(style, "m", &prompt, options), expected);
     }
 
     #[test]
-    fn each_style_has_its_own() {
+    fn bodies_in_each_style() {
         check(
             Style::OpenAi,
             RequestOptions::default(),
@@ -105,21 +108,21 @@ mod tests {
     }
 
     #[test]
-    fn lessons_change_it_once() {
-        let mut manner = RequestOptions::default();
-        for lesson in [
+    fn each_adaptation_changes_the_body_once() {
+        let mut options = RequestOptions::default();
+        for adaptation in [
             Adaptation::CompletionTokens,
             Adaptation::MaxOutput(50),
             Adaptation::NoUsage,
             Adaptation::NoStream,
             Adaptation::NoSystem,
         ] {
-            manner = manner.adapted(lesson).unwrap();
-            assert_eq!(manner.adapted(lesson), None);
+            options = options.adapted(adaptation).unwrap();
+            assert_eq!(options.adapted(adaptation), None);
         }
         check(
             Style::OpenAi,
-            manner,
+            options,
             r#"{"model":"m","max_completion_tokens":50,"messages":[{"role":"user","content":"Be brief.\n\nGo on."}],"stream":false}"#,
         );
     }

@@ -1,9 +1,9 @@
-//! How long a prompt a server takes, by what it says itself.
+//! Probes a server for its context window.
 //!
-//! Local servers run a model with a window of their own, often far smaller than the one it was trained with: what they
-//! run it with is what counts. What a model was trained with is told, too, but only as what it is.
+//! Local servers often run a model with a far smaller window than it was trained with. Only the served window limits
+//! prompts; the trained window is reported as such.
 
-mod parsers; // reads the answer of each kind of server
+mod parsers; // parses the response of each kind of server
 
 use std::time::Duration;
 
@@ -12,113 +12,115 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::Client;
-use crate::endpoint::key::Secret;
+use crate::client::ModelClient;
+use crate::endpoint::key::ApiKey;
 use crate::error::classify::{Rejection, error_from_response};
 use crate::error::retry_after;
 use crate::error::{ErrorClass, ProviderError};
 use crate::request::http_request::{headers, root_cause};
 
-/// So much of a list of models is read.
+/// Maximum size of a list of models.
 const MAX_LIST_BYTES: usize = 16 << 20;
 
-/// A window that a server told.
+/// A context window reported by a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerWindow {
-    /// In tokens.
+    /// Size in tokens.
     pub tokens: u64,
-    /// What it is the window of.
+    /// The kind of window.
     pub kind: WindowKind,
-    /// The kind of server, as far as its answer tells.
+    /// The server software, if its response shows it.
     pub server: &'static str,
 }
 
-/// What a window is the window of.
+/// The kind of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowKind {
-    /// The model as it is run there: longer prompts are refused, or cut without a word.
+    /// The window that the model is served with. Longer prompts are refused or silently cut.
     Served,
-    /// The model as it was trained: the server may run it with less.
+    /// The window that the model was trained with. It may be served with less.
     Trained,
 }
 
-/// A question to a server beside the list of its models.
-struct Probe {
+/// A route that reports a window, other than the list of models.
+struct ProbeRoute {
     path: &'static str,
     is_post: bool,
     read: fn(&Value, &str) -> Option<ServerWindow>,
 }
 
-/// The questions, in the order in which their answers count.
-const PROBES: &[Probe] = &[
-    Probe { path: "props", is_post: false, read: parsers::llama_cpp },
-    Probe { path: "api/ps", is_post: false, read: parsers::ollama_running },
-    Probe { path: "api/show", is_post: true, read: parsers::ollama_model },
-    Probe { path: "api/v0/models", is_post: false, read: parsers::lm_studio },
-    Probe { path: "api/v1/models", is_post: false, read: parsers::lm_studio_new },
-    Probe { path: "info", is_post: false, read: parsers::tgi },
-    Probe { path: "get_server_info", is_post: false, read: parsers::sglang },
-    Probe { path: "get_model_info", is_post: false, read: parsers::sglang },
-    Probe { path: "model/info", is_post: false, read: parsers::litellm },
+/// All probes, most reliable first.
+const PROBES: &[ProbeRoute] = &[
+    ProbeRoute { path: "props", is_post: false, read: parsers::llama_cpp },
+    ProbeRoute { path: "api/ps", is_post: false, read: parsers::ollama_running },
+    ProbeRoute { path: "api/show", is_post: true, read: parsers::ollama_model },
+    ProbeRoute { path: "api/v0/models", is_post: false, read: parsers::lm_studio },
+    ProbeRoute { path: "api/v1/models", is_post: false, read: parsers::lm_studio_new },
+    ProbeRoute { path: "info", is_post: false, read: parsers::tgi },
+    ProbeRoute { path: "get_server_info", is_post: false, read: parsers::sglang },
+    ProbeRoute { path: "get_model_info", is_post: false, read: parsers::sglang },
+    ProbeRoute { path: "model/info", is_post: false, read: parsers::litellm },
 ];
 
-impl Client {
-    /// The window that the server runs the model with, if it says so. It waits on this thread, shortly.
+impl ModelClient {
+    /// The window that the server runs the model with, if known. Blocks up to the probe timeout.
     pub fn served_window_blocking(&self) -> Result<Option<u64>, ProviderError> {
         self.block_on(|| self.served_window())
     }
 
-    /// The window that the server runs the model with, if it says so.
+    /// The window that the server runs the model with, if known.
     pub async fn served_window(&self) -> Result<Option<u64>, ProviderError> {
-        let told = self.probe_window().await?;
-        Ok(told.filter(|window| window.kind == WindowKind::Served).map(|window| window.tokens))
+        let found = self.probe_window().await?;
+        Ok(found.filter(|window| window.kind == WindowKind::Served).map(|window| window.tokens))
     }
 
-    /// What the server says of the model's window, if anything. It waits on this thread, shortly.
+    /// The served or trained window that the server reports, if any. Blocks up to the probe timeout.
     pub fn probe_window_blocking(&self) -> Result<Option<ServerWindow>, ProviderError> {
         self.block_on(|| self.probe_window())
     }
 
-    /// What the server says of the model's window, if anything.
+    /// The served or trained window that the server reports, if any.
     pub async fn probe_window(&self) -> Result<Option<ServerWindow>, ProviderError> {
-        let until = Instant::now() + self.timeouts().window;
-        let secret = self.secret(until).await.map_err(|fault| self.annotate(fault, 0, None))?;
+        let deadline = Instant::now() + self.timeouts().window;
+        let secret = self.secret(deadline).await.map_err(|error| self.annotate(error, 0, None))?;
         let model = self.endpoint.model.as_str();
-        let listed = self.get(Method::GET, self.route.models(), secret.as_ref(), until).await;
+        let listed = self.get(Method::GET, self.provider_url.models(), secret.as_ref(), deadline).await;
         let from_list = listed.as_ref().ok().and_then(|list| parsers::model_list(list, model));
         if let Some(window) = from_list.filter(|window| window.kind == WindowKind::Served) {
             return Ok(Some(window));
         }
-        if let Err(fault) = &listed
+        if let Err(error) = &listed
             && matches!(
-                fault.class,
+                error.class,
                 ErrorClass::Auth | ErrorClass::Quota | ErrorClass::Connection | ErrorClass::Timeout
             )
         {
-            return Err(self.annotate(fault.clone(), 1, secret.as_ref()));
+            return Err(self.annotate(error.clone(), 1, secret.as_ref()));
         }
-        // Those that are asked in their own ways are local; a hosted provider says what it says in its list.
-        let questions = if self.route.is_plain() { PROBES } else { &[] };
-        let asked = questions.iter().map(|question| async {
-            let method = if question.is_post { Method::POST } else { Method::GET };
-            let told = self.get(method, self.route.server_path(question.path), secret.as_ref(), until).await;
-            (question.read)(&told.ok()?, model)
+        // Only local servers have these routes; a hosted provider reports its window in the list of models.
+        let probes = if self.provider_url.is_plain() { PROBES } else { &[] };
+        let responses = probes.iter().map(|probe| async {
+            let method = if probe.is_post { Method::POST } else { Method::GET };
+            let found =
+                self.get(method, self.provider_url.server_path(probe.path), secret.as_ref(), deadline).await;
+            (probe.read)(&found.ok()?, model)
         });
-        let told: Vec<ServerWindow> = join_all(asked).await.into_iter().flatten().chain(from_list).collect();
-        let served = told.iter().find(|window| window.kind == WindowKind::Served);
-        Ok(served.or(told.first()).copied())
+        let found: Vec<ServerWindow> =
+            join_all(responses).await.into_iter().flatten().chain(from_list).collect();
+        let served = found.iter().find(|window| window.kind == WindowKind::Served);
+        Ok(served.or(found.first()).copied())
     }
 
     async fn get(
         &self,
         method: Method,
         url: Url,
-        secret: Option<&Secret>,
-        until: Instant,
+        secret: Option<&ApiKey>,
+        deadline: Instant,
     ) -> Result<Value, ProviderError> {
         let is_post = method == Method::POST;
-        let known = headers(self.endpoint.style, self.route.is_azure(), secret);
-        let mut request = self.http.request(method, url).headers(known);
+        let headers = headers(self.endpoint.style, self.provider_url.is_azure(), secret);
+        let mut request = self.http.request(method, url).headers(headers);
         if is_post {
             let body = json!({ "model": self.endpoint.model }).to_string();
             request = request.header("content-type", "application/json").body(body);
@@ -136,7 +138,7 @@ impl Client {
                 if body.len() > MAX_LIST_BYTES {
                     return Err(ProviderError::new(
                         ErrorClass::Broken,
-                        "what it says of its models is too long",
+                        "the model data of the server is too long",
                     ));
                 }
             }
@@ -149,17 +151,18 @@ impl Client {
                     should_retry,
                 }));
             }
-            serde_json::from_slice(&body)
-                .map_err(|_| ProviderError::new(ErrorClass::Broken, "what it says of its models is no JSON"))
+            serde_json::from_slice(&body).map_err(|_| {
+                ProviderError::new(ErrorClass::Broken, "the model data of the server is not JSON")
+            })
         };
-        let most = self.timeouts().window.max(Duration::from_millis(1));
-        let late = || {
+        let timeout = self.timeouts().window.max(Duration::from_millis(1));
+        let timeout_error = || {
             ProviderError::new(
                 ErrorClass::Timeout,
-                format!("it said nothing of its models within {} ms", most.as_millis()),
+                format!("the server returned no model data within {} ms", timeout.as_millis()),
             )
         };
-        timeout_at(until, work).await.map_err(|_| late())?
+        timeout_at(deadline, work).await.map_err(|_| timeout_error())?
     }
 }
 

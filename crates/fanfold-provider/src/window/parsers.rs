@@ -1,10 +1,10 @@
-//! What each server says of a model's window, read out of its answers.
+//! Parses the context window from the responses of known servers.
 
 use serde_json::Value;
 
 use super::{ServerWindow, WindowKind};
 
-/// Fields of a list of models that tell what a model is run with, the surest first, and who says so.
+/// Fields for the served window in a list of models, most reliable first, with the server software they indicate.
 const SERVED: &[(&str, &str)] = &[
     ("max_model_len", "vLLM"),
     ("loaded_context_length", "LM Studio"),
@@ -17,27 +17,27 @@ const SERVED: &[(&str, &str)] = &[
     ("inputTokenLimit", "the provider"),
 ];
 
-/// Fields that tell what it was trained with.
+/// Fields for the trained window.
 const TRAINED: &[&str] =
     &["n_ctx_train", "max_position_embeddings", "model_max_length", "max_seq_len", "max_sequence_length"];
 
-/// What a list of models says of one: `GET /v1/models`.
+/// The window of a model in `GET /v1/models`.
 pub(super) fn model_list(list: &Value, model: &str) -> Option<ServerWindow> {
     let models = [&list["data"], &list["models"], list].into_iter().find_map(Value::as_array)?;
     let entry = find_model(models, model)?;
-    let places =
+    let objects =
         [entry, &entry["meta"], &entry["metadata"], &entry["top_provider"], &entry["capabilities"]["limits"]];
-    // What the provider that would answer takes is less than what the best one takes.
+    // The window of the provider that is routed to is smaller than the maximum over all providers.
     let routed = token_count(&entry["top_provider"]["context_length"]);
     if let Some(tokens) = routed {
         return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "OpenRouter" });
     }
     let owner = entry["owned_by"].as_str().unwrap_or_default();
-    if let Some(tokens) = places.iter().find_map(|place| token_count(&place["n_ctx"])) {
+    if let Some(tokens) = objects.iter().find_map(|object| token_count(&object["n_ctx"])) {
         return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "llama.cpp" });
     }
     for (field, server) in SERVED {
-        if let Some(tokens) = places.iter().find_map(|place| token_count(&place[*field])) {
+        if let Some(tokens) = objects.iter().find_map(|object| token_count(&object[*field])) {
             let server = match owner {
                 "sglang" => "SGLang",
                 "llamacpp" => "llama.cpp",
@@ -50,12 +50,12 @@ pub(super) fn model_list(list: &Value, model: &str) -> Option<ServerWindow> {
         return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "the provider" });
     }
     let trained =
-        TRAINED.iter().find_map(|field| places.iter().find_map(|place| token_count(&place[*field])));
+        TRAINED.iter().find_map(|field| objects.iter().find_map(|object| token_count(&object[*field])));
     let server = if owner == "llamacpp" { "llama.cpp" } else { "the provider" };
     trained.map(|tokens| ServerWindow { tokens, kind: WindowKind::Trained, server })
 }
 
-/// The entry of a model: by its name, or the only one there is.
+/// Finds the entry of a model by name or alias, or the only entry.
 fn find_model<'v>(models: &'v [Value], model: &str) -> Option<&'v Value> {
     let is_named = |entry: &&Value| {
         ["id", "name", "model", "key", "model_name", "root"]
@@ -65,21 +65,21 @@ fn find_model<'v>(models: &'v [Value], model: &str) -> Option<&'v Value> {
     let is_alias = |entry: &&Value| {
         entry["aliases"].as_array().into_iter().flatten().any(|alias| alias.as_str() == Some(model))
     };
-    // A server with one model answers to any name.
+    // A server with one model accepts any name.
     let only = if let [only] = models { Some(only) } else { None };
     models.iter().find(is_named).or_else(|| models.iter().find(is_alias)).or(only)
 }
 
 /// `GET /props` of llama.cpp: the window of one slot.
-pub(super) fn llama_cpp(said: &Value, _model: &str) -> Option<ServerWindow> {
-    let slot =
-        token_count(&said["default_generation_settings"]["n_ctx"]).or_else(|| token_count(&said["n_ctx"]))?;
+pub(super) fn llama_cpp(response: &Value, _model: &str) -> Option<ServerWindow> {
+    let slot = token_count(&response["default_generation_settings"]["n_ctx"])
+        .or_else(|| token_count(&response["n_ctx"]))?;
     Some(ServerWindow { tokens: slot, kind: WindowKind::Served, server: "llama.cpp" })
 }
 
-/// `GET /api/ps` of Ollama: a model that is loaded is run with what stands there.
-pub(super) fn ollama_running(said: &Value, model: &str) -> Option<ServerWindow> {
-    let running = said["models"].as_array()?;
+/// `GET /api/ps` of Ollama: the window of a loaded model.
+pub(super) fn ollama_running(response: &Value, model: &str) -> Option<ServerWindow> {
+    let running = response["models"].as_array()?;
     let found = running.iter().find(|entry| {
         ["name", "model"]
             .iter()
@@ -92,15 +92,16 @@ pub(super) fn ollama_running(said: &Value, model: &str) -> Option<ServerWindow> 
     })
 }
 
-/// `POST /api/show` of Ollama: `num_ctx` is what it is run with, and without it nobody knows before it runs.
-pub(super) fn ollama_model(said: &Value, _model: &str) -> Option<ServerWindow> {
-    let parameters = said["parameters"].as_str().unwrap_or_default();
-    let set = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse().ok());
-    if let Some(tokens) = set {
+/// `POST /api/show` of Ollama: `num_ctx` is the served window; without it only the trained one is known.
+pub(super) fn ollama_model(response: &Value, _model: &str) -> Option<ServerWindow> {
+    let parameters = response["parameters"].as_str().unwrap_or_default();
+    let configured =
+        parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse().ok());
+    if let Some(tokens) = configured {
         return Some(ServerWindow { tokens, kind: WindowKind::Served, server: "Ollama" });
     }
-    let known = said["model_info"].as_object()?;
-    let trained = known.iter().find(|(key, _)| key.ends_with(".context_length"));
+    let model_info = response["model_info"].as_object()?;
+    let trained = model_info.iter().find(|(key, _)| key.ends_with(".context_length"));
     trained.and_then(|(_, value)| token_count(value)).map(|tokens| ServerWindow {
         tokens,
         kind: WindowKind::Trained,
@@ -108,7 +109,7 @@ pub(super) fn ollama_model(said: &Value, _model: &str) -> Option<ServerWindow> {
     })
 }
 
-/// Ollama takes a name without a tag for the newest.
+/// Compares model names; in Ollama a name without a tag means the tag `latest`.
 fn is_same_model(name: &str, model: &str) -> bool {
     name == model
         || name.strip_suffix(":latest") == Some(model)
@@ -116,49 +117,50 @@ fn is_same_model(name: &str, model: &str) -> bool {
 }
 
 /// `GET /api/v0/models` of LM Studio.
-pub(super) fn lm_studio(said: &Value, model: &str) -> Option<ServerWindow> {
-    let entry = find_model(said["data"].as_array()?, model)?;
+pub(super) fn lm_studio(response: &Value, model: &str) -> Option<ServerWindow> {
+    let entry = find_model(response["data"].as_array()?, model)?;
     let loaded = token_count(&entry["loaded_context_length"]).map(|tokens| (tokens, WindowKind::Served));
-    let most = || token_count(&entry["max_context_length"]).map(|tokens| (tokens, WindowKind::Trained));
-    loaded.or_else(most).map(|(tokens, of)| ServerWindow { tokens, kind: of, server: "LM Studio" })
+    let limit = || token_count(&entry["max_context_length"]).map(|tokens| (tokens, WindowKind::Trained));
+    loaded.or_else(limit).map(|(tokens, kind)| ServerWindow { tokens, kind, server: "LM Studio" })
 }
 
 /// `GET /api/v1/models` of newer versions of LM Studio.
-pub(super) fn lm_studio_new(said: &Value, model: &str) -> Option<ServerWindow> {
-    let entry = find_model(said["models"].as_array()?, model)?;
+pub(super) fn lm_studio_new(response: &Value, model: &str) -> Option<ServerWindow> {
+    let entry = find_model(response["models"].as_array()?, model)?;
     let mut loaded = entry["loaded_instances"].as_array().into_iter().flatten();
     let served = loaded
-        .find_map(|one| token_count(&one["config"]["context_length"]))
+        .find_map(|instance| token_count(&instance["config"]["context_length"]))
         .map(|tokens| (tokens, WindowKind::Served));
-    let most = || token_count(&entry["max_context_length"]).map(|tokens| (tokens, WindowKind::Trained));
-    served.or_else(most).map(|(tokens, of)| ServerWindow { tokens, kind: of, server: "LM Studio" })
+    let limit = || token_count(&entry["max_context_length"]).map(|tokens| (tokens, WindowKind::Trained));
+    served.or_else(limit).map(|(tokens, kind)| ServerWindow { tokens, kind, server: "LM Studio" })
 }
 
 /// `GET /info` of Text Generation Inference.
-pub(super) fn tgi(said: &Value, _model: &str) -> Option<ServerWindow> {
-    let most = token_count(&said["max_total_tokens"]).or_else(|| token_count(&said["max_input_tokens"]))?;
-    Some(ServerWindow { tokens: most, kind: WindowKind::Served, server: "TGI" })
+pub(super) fn tgi(response: &Value, _model: &str) -> Option<ServerWindow> {
+    let limit =
+        token_count(&response["max_total_tokens"]).or_else(|| token_count(&response["max_input_tokens"]))?;
+    Some(ServerWindow { tokens: limit, kind: WindowKind::Served, server: "TGI" })
 }
 
 /// `GET /get_server_info` and `GET /get_model_info` of SGLang.
-pub(super) fn sglang(said: &Value, _model: &str) -> Option<ServerWindow> {
+pub(super) fn sglang(response: &Value, _model: &str) -> Option<ServerWindow> {
     let fields = ["context_length", "max_context_length", "max_model_len", "max_req_input_len"];
-    let most = fields.iter().find_map(|field| token_count(&said[*field]))?;
-    Some(ServerWindow { tokens: most, kind: WindowKind::Served, server: "SGLang" })
+    let limit = fields.iter().find_map(|field| token_count(&response[*field]))?;
+    Some(ServerWindow { tokens: limit, kind: WindowKind::Served, server: "SGLang" })
 }
 
-/// `GET /model/info` of LiteLLM: the same name may stand for several models, and the smallest of them counts.
-pub(super) fn litellm(said: &Value, model: &str) -> Option<ServerWindow> {
-    let entries = said["data"].as_array()?;
+/// `GET /model/info` of LiteLLM: several models may share a name, and the smallest window applies.
+pub(super) fn litellm(response: &Value, model: &str) -> Option<ServerWindow> {
+    let entries = response["data"].as_array()?;
     let named = entries.iter().filter(|entry| entry["model_name"].as_str() == Some(model));
-    let most = named.filter_map(|entry| {
-        let told = &entry["model_info"];
-        token_count(&told["max_input_tokens"]).or_else(|| token_count(&told["max_tokens"]))
+    let limit = named.filter_map(|entry| {
+        let info = &entry["model_info"];
+        token_count(&info["max_input_tokens"]).or_else(|| token_count(&info["max_tokens"]))
     });
-    most.min().map(|tokens| ServerWindow { tokens, kind: WindowKind::Served, server: "LiteLLM" })
+    limit.min().map(|tokens| ServerWindow { tokens, kind: WindowKind::Served, server: "LiteLLM" })
 }
 
-/// A number of tokens; none or zero means that nobody knows.
+/// A number of tokens; zero counts as unknown.
 fn token_count(value: &Value) -> Option<u64> {
     let number = value.as_u64().or_else(|| value.as_f64().map(|number| number as u64));
     number.or_else(|| value.as_str()?.parse().ok()).filter(|tokens| *tokens > 0)
@@ -170,12 +172,12 @@ mod tests {
 
     use super::*;
 
-    fn check(told: Option<ServerWindow>, expected: Option<(u64, WindowKind, &str)>) {
-        assert_eq!(told.map(|window| (window.tokens, window.kind, window.server)), expected);
+    fn check(info: Option<ServerWindow>, expected: Option<(u64, WindowKind, &str)>) {
+        assert_eq!(info.map(|window| (window.tokens, window.kind, window.server)), expected);
     }
 
     #[test]
-    fn lists_of_models() {
+    fn windows_in_model_lists() {
         use WindowKind::{Served, Trained};
         let list = |entry: Value| json!({ "object": "list", "data": [{ "id": "other", "max_model_len": 7 }, entry] });
         check(
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_is_run_with_counts() {
+    fn the_served_window_takes_precedence() {
         use WindowKind::{Served, Trained};
         let shown = |parameters: &str| json!({ "parameters": parameters, "model_info": { "general.architecture": "llama", "llama.context_length": 131_072 } });
         check(
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_says_nothing() {
+    fn unexpected_responses_give_no_window() {
         for odd in [json!(null), json!({}), json!([]), json!("x"), json!({ "data": "x", "models": 7 })] {
             for read in [
                 model_list,

@@ -1,4 +1,4 @@
-//! What is asked, and what is heard.
+//! Requests and answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use fanfold_provider::{ErrorClass, Style};
 use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
 use serde_json::{Value, json};
 
-use crate::setting::{STYLES, ask, client, fault, prompt, raw, said, upstream};
+use crate::setup::{STYLES, client, expect_error, prompt, raw, say, send, upstream};
 
 #[test]
-fn both_styles_are_answered_and_their_requests_break_no_rule() {
+fn both_styles_send_valid_requests_and_read_answers() {
     for style in STYLES {
         let upstream = upstream();
-        let answer = ask(style, &upstream.url()).unwrap();
+        let answer = send(style, &upstream.url()).unwrap();
         assert_eq!(answer.text, "All of it is done, and well — so it is.");
         assert!(!answer.is_truncated);
         assert!(answer.usage.is_some_and(|usage| usage.input > 10 && usage.output == 20), "{answer:?}");
@@ -26,38 +26,38 @@ fn both_styles_are_answered_and_their_requests_break_no_rule() {
 }
 
 #[test]
-fn it_may_be_asked_from_inside_of_a_runtime() {
+fn the_blocking_call_works_inside_of_a_runtime() {
     let upstream = upstream();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let answer = runtime.block_on(async { ask(Style::OpenAi, &upstream.url()) }).unwrap();
+    let answer = runtime.block_on(async { send(Style::OpenAi, &upstream.url()) }).unwrap();
     assert!(answer.text.starts_with("All of it"));
 }
 
 #[test]
-fn thoughts_are_not_the_answer() {
+fn thoughts_are_removed() {
     for style in STYLES {
         let script =
-            Script::of(|_| Said { thought: "Let me see, the user wants…".to_owned(), ..said("Done.") });
+            Script::of(|_| Said { thought: "Let me see, the user wants…".to_owned(), ..say("Done.") });
         let upstream = Upstream::start(script).unwrap();
-        assert_eq!(ask(style, &upstream.url()).unwrap().text, "Done.");
+        assert_eq!(send(style, &upstream.url()).unwrap().text, "Done.");
         upstream.fault(Fault::Say("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
-        assert_eq!(ask(style, &upstream.url()).unwrap().text, "Done.");
+        assert_eq!(send(style, &upstream.url()).unwrap().text, "Done.");
         upstream.fault(Fault::Say("<think>for ever".to_owned()));
-        fault(style, &upstream.url(), ErrorClass::Empty);
+        expect_error(style, &upstream.url(), ErrorClass::Empty);
     }
 }
 
 #[test]
-fn an_answer_that_was_cut_by_its_length_says_so() {
+fn an_answer_at_the_output_limit_is_truncated() {
     for (style, stop) in [(Style::OpenAi, "length"), (Style::Anthropic, "max_tokens")] {
         let upstream = upstream();
         upstream.fault(Fault::Stop(stop.to_owned()));
-        assert!(ask(style, &upstream.url()).unwrap().is_truncated);
+        assert!(send(style, &upstream.url()).unwrap().is_truncated);
     }
 }
 
 #[tokio::test]
-async fn words_are_told_as_they_come() {
+async fn text_is_streamed() {
     for style in STYLES {
         let upstream = upstream();
         let mut pieces = Vec::new();
@@ -69,26 +69,26 @@ async fn words_are_told_as_they_come() {
 }
 
 #[tokio::test]
-async fn what_was_told_is_not_asked_for_again() {
+async fn a_stream_is_not_retried_after_its_first_text() {
     let upstream = upstream();
-    let mut endpoint = crate::setting::endpoint(Style::OpenAi, &upstream.url());
+    let mut endpoint = crate::setup::endpoint(Style::OpenAi, &upstream.url());
     endpoint.n_retries = 3;
-    let client = fanfold_provider::Client::new(endpoint).unwrap();
+    let client = fanfold_provider::ModelClient::new(endpoint).unwrap();
     upstream.fault(Fault::Die(2));
-    let heard = Arc::new(Mutex::new(String::new()));
-    let hearing = Arc::clone(&heard);
-    let fault =
-        client.stream(&prompt(), move |piece| hearing.lock().unwrap().push_str(piece)).await.unwrap_err();
-    assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Broken, 1));
-    assert!(!heard.lock().unwrap().is_empty());
-    // Without anybody who heard it, the same is asked for again.
+    let received = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&received);
+    let error =
+        client.stream(&prompt(), move |piece| sink.lock().unwrap().push_str(piece)).await.unwrap_err();
+    assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Broken, 1));
+    assert!(!received.lock().unwrap().is_empty());
+    // A request whose text was not passed on is retried.
     upstream.fault(Fault::Die(2));
     assert!(client.send(&prompt()).await.is_ok());
     assert_eq!(upstream.n_seen(), 3);
 }
 
-/// The events of a whole answer, as a server without lengths sends them.
-fn stream_of(style: Style) -> Vec<u8> {
+/// The events of a whole answer, from a server without content lengths.
+fn stream_bytes(style: Style) -> Vec<u8> {
     let event = |name: &str, value: Value| match style {
         Style::OpenAi => format!("data: {value}\r\n\r\n"),
         Style::Anthropic => format!("event: {name}\ndata: {value}\n\n"),
@@ -135,8 +135,8 @@ fn stream_of(style: Style) -> Vec<u8> {
 fn a_stream_split_at_every_byte_on_the_wire_gives_the_same_answer() {
     let is_long = std::env::var_os("FANFOLD_MANY").is_some();
     for style in STYLES {
-        let bytes = stream_of(style);
-        // Every byte by itself first; then one cut at each place, of which a quick run takes some.
+        let bytes = stream_bytes(style);
+        // Every byte alone first, then one split at every offset; a quick run takes only some of them.
         let step = if is_long { 1 } else { 23 };
         let mut answers: Vec<Vec<Vec<u8>>> = vec![bytes.iter().map(|byte| vec![*byte]).collect()];
         answers.extend(
@@ -145,7 +145,7 @@ fn a_stream_split_at_every_byte_on_the_wire_gives_the_same_answer() {
         let n_answers = answers.len();
         let url = raw(answers, Duration::from_micros(200));
         for i in 0..n_answers {
-            let answer = ask(style, &url).unwrap_or_else(|fault| panic!("{style} {i}: {fault}"));
+            let answer = send(style, &url).unwrap_or_else(|error| panic!("{style} {i}: {error}"));
             assert_eq!(answer.text, "Größe \"zwölf\"\n✓", "{style} {i}");
             let usage = answer.usage.map(|usage| (usage.input, usage.output));
             assert_eq!(usage, Some((3, 4)), "{style} {i}");

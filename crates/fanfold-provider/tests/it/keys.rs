@@ -1,12 +1,12 @@
-//! Keys are sent where they belong, and shown nowhere.
+//! Keys: sent in the right header, and masked in all output.
 
-use fanfold_provider::{Client, Endpoint, ErrorClass, KeySource, Style};
+use fanfold_provider::{Endpoint, ErrorClass, KeySource, ModelClient, Style};
 use fanfold_testkit::Rng;
 use fanfold_testkit::upstream::Fault;
 
-use crate::setting::{STYLES, endpoint, prompt, upstream};
+use crate::setup::{STYLES, endpoint, prompt, upstream};
 
-/// A key that is obviously made up, of a shape that no rule knows.
+/// An obviously artificial key whose format no redaction rule knows.
 fn made_up(seed: u64) -> String {
     let mut rng = Rng::new(seed);
     let letters: String = (0..24).map(|_| char::from(b'a' + (rng.below(26) as u8))).collect();
@@ -22,12 +22,15 @@ fn printing(key: &str) -> KeySource {
 }
 
 #[test]
-fn each_style_sends_it_in_its_own_header() {
+fn each_style_has_its_own_key_header() {
     for style in STYLES {
         let upstream = upstream();
         let key = made_up(1);
         assert!(
-            Client::new(with_key(style, &upstream.url(), printing(&key))).unwrap().ask(&prompt()).is_ok()
+            ModelClient::new(with_key(style, &upstream.url(), printing(&key)))
+                .unwrap()
+                .send_blocking(&prompt())
+                .is_ok()
         );
         let seen = upstream.seen().remove(0);
         let sent = ["authorization", "x-api-key"].map(|name| seen.header(name).map(str::to_owned));
@@ -39,50 +42,56 @@ fn each_style_sends_it_in_its_own_header() {
 }
 
 #[test]
-fn a_key_from_the_environment() {
-    // A variable that cargo sets for every test.
+fn the_environment_is_read() {
+    // Cargo sets this variable for every test.
     let upstream = upstream();
-    let client =
-        Client::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Env("CARGO_PKG_NAME".to_owned())))
-            .unwrap();
-    assert!(client.ask(&prompt()).is_ok());
+    let client = ModelClient::new(with_key(
+        Style::OpenAi,
+        &upstream.url(),
+        KeySource::Env("CARGO_PKG_NAME".to_owned()),
+    ))
+    .unwrap();
+    assert!(client.send_blocking(&prompt()).is_ok());
     assert_eq!(upstream.seen()[0].header("authorization"), Some("Bearer fanfold-provider"));
     let missing = KeySource::Env("FANFOLD_NOT_SET_ANYWHERE".to_owned());
-    let fault =
-        Client::new(with_key(Style::OpenAi, &upstream.url(), missing)).unwrap().ask(&prompt()).unwrap_err();
-    assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Auth, 1));
-    assert!(fault.to_string().contains("FANFOLD_NOT_SET_ANYWHERE is not set"), "{fault}");
-    assert!(fault.hint().contains("FANFOLD_NOT_SET_ANYWHERE"), "{}", fault.hint());
+    let error = ModelClient::new(with_key(Style::OpenAi, &upstream.url(), missing))
+        .unwrap()
+        .send_blocking(&prompt())
+        .unwrap_err();
+    assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Auth, 1));
+    assert!(error.to_string().contains("FANFOLD_NOT_SET_ANYWHERE is not set"), "{error}");
+    assert!(error.hint().contains("FANFOLD_NOT_SET_ANYWHERE"), "{}", error.hint());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_has_run_out_is_made_again_once() {
+fn an_expired_key_is_read_again_once() {
     let folder = tempfile::tempdir().unwrap();
     let counter = folder.path().join("n");
-    // Each run of the command prints another key.
+    // Each run of the command prints a new key.
     let line =
         format!("echo x >> '{0}'; echo made-up-key-number-$(wc -l < '{0}' | tr -d ' ')", counter.display());
     let upstream = upstream();
-    let client = Client::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Command(line))).unwrap();
+    let client =
+        ModelClient::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Command(line))).unwrap();
     upstream.fault(Fault::Status(401));
-    assert!(client.ask(&prompt()).is_ok());
-    assert!(client.ask(&prompt()).is_ok());
+    assert!(client.send_blocking(&prompt()).is_ok());
+    assert!(client.send_blocking(&prompt()).is_ok());
     let keys: Vec<String> = upstream
         .seen()
         .iter()
         .map(|seen| seen.header("authorization").unwrap_or_default().to_owned())
         .collect();
     let expected = [1, 2, 2].map(|n| format!("Bearer made-up-key-number-{n}"));
-    assert_eq!(keys, expected, "it is kept while it is good");
-    // A new key that is refused as well is told.
+    assert_eq!(keys, expected, "a valid key is cached");
+    // If the new key is refused as well, the error is returned.
     upstream.fault(Fault::Status(401));
     upstream.fault(Fault::Status(401));
-    assert_eq!(client.ask(&prompt()).unwrap_err().class, ErrorClass::Auth);
+    assert_eq!(client.send_blocking(&prompt()).unwrap_err().class, ErrorClass::Auth);
     assert_eq!(upstream.n_seen(), 5);
 }
 
-/// Errors that say the key again, in every way a provider could.
+/// Faults that echo the key in every form that a provider might use.
 fn echoing(key: &str, rng: &mut Rng) -> Fault {
     let part = &key[..key.len() - 4];
     let statuses = [400, 401, 402, 403, 404, 429, 500, 529, 200];
@@ -104,7 +113,7 @@ fn echoing(key: &str, rng: &mut Rng) -> Fault {
 }
 
 #[test]
-fn a_key_stands_in_nothing_that_is_shown() {
+fn keys_are_masked_in_all_output() {
     let n_rounds = if std::env::var_os("FANFOLD_MANY").is_some() { 3000 } else { 60 };
     let mut n_faults = 0;
     for seed in 0..n_rounds {
@@ -113,15 +122,15 @@ fn a_key_stands_in_nothing_that_is_shown() {
         let upstream = upstream();
         upstream.fault(echoing(&key, &mut rng));
         let style = STYLES[rng.below(2)];
-        // The key stands in the command, and a password in the address.
+        // The command contains the key, and the URL contains it as a password.
         let url = upstream.url().replace("://", &format!("://me:{key}@"));
-        let client = Client::new(with_key(style, &url, printing(&key))).unwrap();
-        let shown = match client.ask(&prompt()) {
+        let client = ModelClient::new(with_key(style, &url, printing(&key))).unwrap();
+        let shown = match client.send_blocking(&prompt()) {
             Ok(answer) => format!("{answer:?} {client:?}"),
-            Err(fault) => {
+            Err(error) => {
                 n_faults += 1;
-                assert!(fault.message.chars().count() <= 220);
-                format!("{fault} {fault:?} {} {client:?} {:?}", fault.hint(), client.endpoint())
+                assert!(error.message.chars().count() <= 220);
+                format!("{error} {error:?} {} {client:?} {:?}", error.hint(), client.endpoint())
             }
         };
         let tail = &key[key.len() - 12..];

@@ -1,12 +1,12 @@
-//! What the client promises, over real sockets, against a provider that fails as it is told.
+//! The contract of the client, over real sockets, against a provider with scripted faults.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod setting; //  a provider, and a client of it
-mod answers; //  what is asked, and what is heard
-mod classes; //  each class of faults, by a real exchange
-mod clocks; //   each timeout
-mod retries; //  when it is asked again, and when not
-mod manners; //  servers that want to be asked differently
-mod keys; //     keys are sent, and shown nowhere
-mod windows; //  what servers say of their windows
+mod setup; //         a scripted provider and a client for it
+mod answers; //       requests and answers
+mod error_classes; // every error class, in a real exchange
+mod timeouts; //      every timeout
+mod retries; //       which errors are retried
+mod adaptations; //   servers that require other request options
+mod keys; //          keys are sent and masked
+mod windows; //       context windows of servers

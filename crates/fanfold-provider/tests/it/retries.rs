@@ -1,29 +1,29 @@
-//! When it is asked again, and when not.
+//! Which errors are retried, how often, and after which pause.
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Client, Endpoint, ErrorClass, ProviderError as Failed, Style, Timeouts};
+use fanfold_provider::{Endpoint, ErrorClass, ModelClient, ProviderError, Style, Timeouts};
 use fanfold_testkit::upstream::{Fault, Upstream};
 
-use crate::setting::{STYLES, endpoint, prompt, upstream};
+use crate::setup::{STYLES, endpoint, prompt, upstream};
 
-fn client(style: Style, upstream: &Upstream, n_retries: u32) -> Client {
-    Client::new(Endpoint { n_retries, ..endpoint(style, &upstream.url()) }).unwrap()
+fn client(style: Style, upstream: &Upstream, n_retries: u32) -> ModelClient {
+    ModelClient::new(Endpoint { n_retries, ..endpoint(style, &upstream.url()) }).unwrap()
 }
 
-/// A status without a wish to be left alone.
+/// A status without a requested delay.
 fn status(status: u16) -> Fault {
     Fault::With(status, Vec::new(), r#"{"error":{"message":"not now"}}"#.to_owned())
 }
 
-fn failed(upstream: &Upstream, n_retries: u32) -> Failed {
-    client(Style::OpenAi, upstream, n_retries).ask(&prompt()).unwrap_err()
+fn failed(upstream: &Upstream, n_retries: u32) -> ProviderError {
+    client(Style::OpenAi, upstream, n_retries).send_blocking(&prompt()).unwrap_err()
 }
 
 #[test]
-fn what_may_pass_is_asked_again_and_counted() {
+fn transient_errors_are_retried() {
     for style in STYLES {
-        for told in [
+        for fault in [
             status(429),
             status(500),
             status(529),
@@ -34,30 +34,30 @@ fn what_may_pass_is_asked_again_and_counted() {
             Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()),
         ] {
             let upstream = upstream();
-            upstream.fault(told.clone());
-            let answer = client(style, &upstream, 1).ask(&prompt());
-            assert!(answer.is_ok(), "{told:?}: {answer:?}");
-            assert_eq!(upstream.n_seen(), 2, "{told:?}");
+            upstream.fault(fault.clone());
+            let answer = client(style, &upstream, 1).send_blocking(&prompt());
+            assert!(answer.is_ok(), "{fault:?}: {answer:?}");
+            assert_eq!(upstream.n_seen(), 2, "{fault:?}");
         }
     }
 }
 
 #[test]
-fn it_is_asked_so_often_and_no_more() {
+fn the_number_of_retries_is_limited() {
     for n_retries in [0, 1, 2] {
         let upstream = upstream();
         for _ in 0..5 {
             upstream.fault(status(503));
         }
-        let fault = failed(&upstream, n_retries);
-        assert_eq!((fault.class, fault.n_tries), (ErrorClass::Server, n_retries + 1));
+        let error = failed(&upstream, n_retries);
+        assert_eq!((error.class, error.n_attempts), (ErrorClass::Server, n_retries + 1));
         assert_eq!(upstream.n_seen(), n_retries as usize + 1);
-        assert_eq!(fault.to_string().contains("asked"), n_retries > 0, "{fault}");
+        assert_eq!(error.to_string().contains("attempts"), n_retries > 0, "{error}");
     }
 }
 
 #[test]
-fn what_does_not_pass_is_not_asked_again() {
+fn permanent_errors_are_not_retried() {
     let answer = |status: u16, body: &str| Fault::Answer(status, body.to_owned());
     let cases = [
         (Fault::Status(401), ErrorClass::Auth),
@@ -73,36 +73,36 @@ fn what_does_not_pass_is_not_asked_again() {
             ErrorClass::Server,
         ),
     ];
-    for (told, class) in cases {
+    for (fault, class) in cases {
         let upstream = upstream();
-        upstream.fault(told.clone());
-        assert_eq!(failed(&upstream, 3).class, class, "{told:?}");
-        assert_eq!(upstream.n_seen(), 1, "{told:?}");
+        upstream.fault(fault.clone());
+        assert_eq!(failed(&upstream, 3).class, class, "{fault:?}");
+        assert_eq!(upstream.n_seen(), 1, "{fault:?}");
     }
 }
 
 #[test]
-fn a_wish_to_be_left_alone_is_heard() {
+fn requested_delays_are_respected() {
     let upstream = upstream();
-    let wish =
+    let with_delay =
         |name: &str, value: &str| Fault::With(429, vec![(name.to_owned(), value.to_owned())], String::new());
-    upstream.fault(wish("retry-after", "1"));
+    upstream.fault(with_delay("retry-after", "1"));
     let began = Instant::now();
-    assert!(client(Style::OpenAi, &upstream, 1).ask(&prompt()).is_ok());
+    assert!(client(Style::OpenAi, &upstream, 1).send_blocking(&prompt()).is_ok());
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-    // One that is longer than anybody waits is told at once.
+    // A delay above the limit is returned as an error at once.
     for value in ["3600", "Fri, 01 Jan 2999 00:00:00 GMT"] {
-        upstream.fault(wish("retry-after", value));
+        upstream.fault(with_delay("retry-after", value));
         let began = Instant::now();
-        let fault = failed(&upstream, 3);
-        assert_eq!((fault.class, fault.n_tries), (ErrorClass::Rate, 1));
-        assert!(fault.retry_after >= Some(Duration::from_secs(3000)), "{fault:?}");
+        let error = failed(&upstream, 3);
+        assert_eq!((error.class, error.n_attempts), (ErrorClass::Rate, 1));
+        assert!(error.retry_after >= Some(Duration::from_secs(3000)), "{error:?}");
         assert!(began.elapsed() < Duration::from_secs(5));
     }
 }
 
 #[test]
-fn the_deadline_holds_for_all_tries_together() {
+fn the_deadline_covers_all_attempts() {
     let upstream = upstream();
     for _ in 0..50 {
         upstream.fault(Fault::With(
@@ -115,8 +115,8 @@ fn the_deadline_holds_for_all_tries_together() {
     let timeouts = Timeouts { total, ..endpoint(Style::OpenAi, "").timeouts };
     let endpoint = Endpoint { n_retries: 1000, timeouts, ..endpoint(Style::OpenAi, &upstream.url()) };
     let began = Instant::now();
-    let fault = Client::new(endpoint).unwrap().ask(&prompt()).unwrap_err();
-    assert!(matches!(fault.class, ErrorClass::Server | ErrorClass::Timeout), "{fault}");
+    let error = ModelClient::new(endpoint).unwrap().send_blocking(&prompt()).unwrap_err();
+    assert!(matches!(error.class, ErrorClass::Server | ErrorClass::Timeout), "{error}");
     assert!(began.elapsed() < total + Duration::from_secs(3), "{:?}", began.elapsed());
-    assert!(fault.n_tries >= 1);
+    assert!(error.n_attempts >= 1);
 }

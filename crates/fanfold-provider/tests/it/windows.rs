@@ -1,14 +1,16 @@
-//! What servers say of their windows, each as it answers.
+//! Context windows of every known kind of server.
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Client, Endpoint, ErrorClass, KeySource, ServerWindow, Style, Timeouts, WindowKind};
+use fanfold_provider::{
+    Endpoint, ErrorClass, KeySource, ModelClient, ServerWindow, Style, Timeouts, WindowKind,
+};
 use fanfold_testkit::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
-use crate::setting::{client, endpoint, raw, upstream};
+use crate::setup::{client, endpoint, raw, upstream};
 
-fn told(routes: &[(&str, Value)]) -> (Option<ServerWindow>, Upstream) {
+fn probe(routes: &[(&str, Value)]) -> (Option<ServerWindow>, Upstream) {
     let upstream = upstream();
     for (path, body) in routes {
         upstream.answer_at(path, body);
@@ -19,7 +21,7 @@ fn told(routes: &[(&str, Value)]) -> (Option<ServerWindow>, Upstream) {
 }
 
 fn check(routes: &[(&str, Value)], expected: Option<(u64, WindowKind, &str)>) {
-    let (window, _) = told(routes);
+    let (window, _) = probe(routes);
     assert_eq!(window.map(|window| (window.tokens, window.kind, window.server)), expected, "{routes:?}");
 }
 
@@ -28,7 +30,7 @@ fn list(entry: &Value) -> Value {
 }
 
 #[test]
-fn every_server_in_its_own_way() {
+fn every_kind_of_server() {
     use WindowKind::{Served, Trained};
     let models = "/v1/models";
     let bare = || (models, list(&json!({ "id": "m", "owned_by": "library" })));
@@ -67,7 +69,7 @@ fn every_server_in_its_own_way() {
 }
 
 #[test]
-fn what_a_model_was_trained_with_is_not_its_window() {
+fn the_trained_window_is_not_the_served_one() {
     let upstream = upstream();
     upstream.answer_at("/api/show", &json!({ "model_info": { "llama.context_length": 131_072 } }));
     let client = client(Style::OpenAi, &upstream.url());
@@ -77,16 +79,16 @@ fn what_a_model_was_trained_with_is_not_its_window() {
 }
 
 #[test]
-fn a_server_that_says_it_in_its_list_is_asked_no_more() {
-    let (window, upstream) = told(&[("/v1/models", list(&json!({ "id": "m", "max_model_len": 5000 })))]);
+fn a_window_in_the_model_list_ends_the_probe() {
+    let (window, upstream) = probe(&[("/v1/models", list(&json!({ "id": "m", "max_model_len": 5000 })))]);
     assert_eq!((window.map(|window| window.tokens), upstream.n_seen()), (Some(5000), 1));
 }
 
 #[test]
-fn the_key_goes_with_the_question() {
+fn probes_send_the_key() {
     let upstream = upstream();
     let key = KeySource::Command("echo made-up-key".to_owned());
-    let client = Client::new(Endpoint { key, ..endpoint(Style::OpenAi, &upstream.url()) }).unwrap();
+    let client = ModelClient::new(Endpoint { key, ..endpoint(Style::OpenAi, &upstream.url()) }).unwrap();
     assert_eq!(client.served_window_blocking(), Ok(None));
     let seen = upstream.seen();
     assert!(
@@ -95,26 +97,26 @@ fn the_key_goes_with_the_question() {
 }
 
 #[test]
-fn a_server_that_is_not_there_or_does_not_answer() {
-    let nobody = client(Style::OpenAi, "http://127.0.0.1:9").served_window_blocking().unwrap_err();
-    assert_eq!(nobody.class, ErrorClass::Connection);
+fn unreachable_silent_and_refusing_servers() {
+    let error = client(Style::OpenAi, "http://127.0.0.1:9").served_window_blocking().unwrap_err();
+    assert_eq!(error.class, ErrorClass::Connection);
     let silent = raw(vec![vec![Vec::new(), Vec::new()]], Duration::from_secs(20));
     let timeouts = Timeouts { window: Duration::from_millis(300), ..Timeouts::default() };
-    let client = Client::new(Endpoint { timeouts, ..endpoint(Style::OpenAi, &silent) }).unwrap();
+    let client = ModelClient::new(Endpoint { timeouts, ..endpoint(Style::OpenAi, &silent) }).unwrap();
     let began = Instant::now();
     assert_eq!(client.served_window_blocking().unwrap_err().class, ErrorClass::Timeout);
     assert!(began.elapsed() < Duration::from_secs(5));
     let refusing = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let url = raw(vec![vec![refusing.as_bytes().to_vec()]], Duration::ZERO);
     assert_eq!(
-        crate::setting::client(Style::OpenAi, &url).served_window_blocking().unwrap_err().class,
+        crate::setup::client(Style::OpenAi, &url).served_window_blocking().unwrap_err().class,
         ErrorClass::Auth
     );
 }
 
 #[test]
-fn faults_of_the_model_are_none_of_the_windows() {
-    // A fault waits for a request to a model, and a question about its window is none.
+fn probes_do_not_consume_faults_of_the_model() {
+    // A scripted fault waits for a prompt, and a probe is not one.
     let upstream = upstream();
     upstream.fault(Fault::Status(500));
     assert_eq!(client(Style::OpenAi, &upstream.url()).served_window_blocking(), Ok(None));

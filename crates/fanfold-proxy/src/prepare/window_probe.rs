@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Tokens};
 use fanfold_engine::{Engine, Terms};
-use fanfold_provider::{Client, Endpoint, ForwardedKey, KeySource, Style, Timeouts};
+use fanfold_provider::{Endpoint, ForwardedKey, KeySource, ModelClient, Style, Timeouts};
 use fanfold_store::{SessionId, StoreError};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -85,7 +85,7 @@ fn endpoint((address, model): &ModelKey, headers: &HeaderMap) -> Endpoint {
 
 async fn probe(endpoint: Endpoint) -> Option<Tokens> {
     let (address, model) = (endpoint.url.clone(), endpoint.model.clone());
-    let client = Client::new(endpoint).ok()?;
+    let client = ModelClient::new(endpoint).ok()?;
     match client.served_window().await {
         Ok(Some(window)) => {
             tracing::info!(address, model, window, "the model server reported its context window");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
 use fanfold_engine::{SummaryModel, SummaryModels};
-use fanfold_provider::{Client, Endpoint, Style};
+use fanfold_provider::{Endpoint, ModelClient, Style};
 use fanfold_testkit::summaries::{REFUSAL, careful_server};
 use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
 
@@ -18,7 +18,7 @@ const WINDOW: u64 = 3_000;
 fn way(model: &Upstream, name: &str) -> SummaryModel {
     let server = format!("{}/v1", model.url());
     let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, server.clone(), name) };
-    let writer = Arc::new(Client::new(endpoint).unwrap());
+    let writer = Arc::new(ModelClient::new(endpoint).unwrap());
     SummaryModel { model: name.to_owned(), server, window: Tokens(4_000), writer }
 }
 

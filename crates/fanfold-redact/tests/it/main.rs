@@ -1,18 +1,18 @@
-//! How much of a corpus of planted secrets is found, and that what only looks like one stays.
+//! Measures the recall on a corpus of planted secrets, and checks that benign text is unchanged.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it measured")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and prints its measurements")]
 
 mod corpus;
 
 use std::collections::BTreeMap;
 
-use corpus::{cases, innocent, longest_left};
+use corpus::{benign, cases, longest_leak};
 use fanfold_redact::{find_secrets, redact, redact_within};
 
-/// Of the planted secrets, so many are found at least.
-const LEAST_FOUND: f64 = 0.98;
-/// A secret is found if no more of its characters than these stand together in what is left.
-const MOST_LEFT: usize = 4;
+/// Minimum share of planted secrets that are found.
+const MIN_RECALL: f64 = 0.98;
+/// A secret counts as found if at most this many consecutive characters of it remain.
+const MAX_REMAINING: usize = 4;
 
 #[test]
 fn planted_secrets_are_found() {
@@ -21,34 +21,34 @@ fn planted_secrets_are_found() {
     let mut missed: BTreeMap<(&str, &str), (usize, String)> = BTreeMap::new();
     let mut n_missed = 0;
     for case in &all {
-        // Pieces that stand beside the secret as well tell nothing.
-        let beside = longest_left(case, &case.text.replacen(&case.secret, "\n", 1));
-        if longest_left(case, &left(&case.text)) > beside.max(MOST_LEFT) {
+        // Characters of the secret that also occur elsewhere in the text do not count.
+        let baseline = longest_leak(case, &case.text.replacen(&case.secret, "\n", 1));
+        if longest_leak(case, &remaining(&case.text)) > baseline.max(MAX_REMAINING) {
             n_missed += 1;
-            let entry = missed.entry((case.kind, case.setting)).or_insert((0, case.text.clone()));
+            let entry = missed.entry((case.kind, case.context)).or_insert((0, case.text.clone()));
             entry.0 += 1;
         }
     }
-    for ((kind, setting), (n, text)) in &missed {
-        println!("missed {n}: {kind} in {setting}: {}", text.chars().take(300).collect::<String>());
+    for ((kind, context), (n, text)) in &missed {
+        println!("missed {n}: {kind} in {context}: {}", text.chars().take(300).collect::<String>());
     }
     let recall = 1.0 - n_missed as f64 / all.len() as f64;
     println!("{} planted, {n_missed} missed: recall {recall:.4}", all.len());
-    assert!(recall >= LEAST_FOUND, "recall is {recall:.4}");
+    assert!(recall >= MIN_RECALL, "recall is {recall:.4}");
 }
 
 #[test]
-fn what_only_looks_like_a_secret_stays() {
-    let touched: Vec<String> = innocent()
+fn benign_text_is_unchanged() {
+    let changed: Vec<String> = benign()
         .into_iter()
         .filter(|text| redact(text) != *text)
         .map(|text| format!("{text}\n  -> {}", redact(text)))
         .collect();
-    assert!(touched.is_empty(), "{} of them changed:\n{}", touched.len(), touched.join("\n"));
+    assert!(changed.is_empty(), "{} of them changed:\n{}", changed.len(), changed.join("\n"));
 }
 
 #[test]
-fn what_was_redacted_has_nothing_left_to_find() {
+fn redaction_is_idempotent() {
     for case in cases(2, 2_000) {
         let clean = redact(&case.text).into_owned();
         assert_eq!(redact(&clean), clean, "from {}", case.text);
@@ -56,7 +56,7 @@ fn what_was_redacted_has_nothing_left_to_find() {
 }
 
 #[test]
-fn ranges_are_in_order_and_apart() {
+fn ranges_are_ordered_and_disjoint() {
     let text: String = cases(3, 500).iter().map(|case| format!("{}\n", case.text)).collect();
     let found = find_secrets(&text);
     assert!(found.len() > 400);
@@ -64,7 +64,7 @@ fn ranges_are_in_order_and_apart() {
 }
 
 #[test]
-fn a_quote_that_is_written_in_a_secret_does_not_end_it() {
+fn an_escaped_quote_does_not_end_a_secret() {
     for text in [
         r#"password = "aB3\"kQ9x7Lm2pZ" # local"#,
         r#"{"db_password": "t7R\"kQ9x7Lm2pZ", "port": 5432}"#,
@@ -75,7 +75,7 @@ fn a_quote_that_is_written_in_a_secret_does_not_end_it() {
 }
 
 #[test]
-fn passwords_of_programs_and_keys_of_wallets_are_found() {
+fn passwords_in_commands_and_wallet_keys_are_found() {
     let key = "9f3ac1e07b52d84c6e1f0a9d3b7c5e8214af6d0c9b8e7a3f5d2c1b0e4f6a8d93";
     let words = "lemon hover cradle siren tulip bench wagon fossil brisk candle rural onion";
     for (text, secret) in [
@@ -121,7 +121,7 @@ fn passwords_of_programs_and_keys_of_wallets_are_found() {
 }
 
 #[test]
-fn what_says_where_a_secret_would_stand_stays() {
+fn placeholders_are_unchanged() {
     for text in [
         "API_KEY=your-api-key-4f2",
         "password: changeme_2026!",
@@ -136,16 +136,16 @@ fn what_says_where_a_secret_would_stand_stays() {
 }
 
 #[test]
-fn a_part_of_a_text_has_no_more_of_a_secret_than_the_whole() {
+fn a_redacted_part_reveals_no_more_than_the_whole() {
     for case in cases(4, 1_000) {
         let whole = redact(&case.text);
-        let beside = longest_left(&case, &whole.replace("[redacted: ", "\n"));
+        let baseline = longest_leak(&case, &whole.replace("[redacted: ", "\n"));
         for (from, to) in
             [(0, 2), (1, 2), (1, 4), (3, 4)].map(|(from, parts)| (from * case.text.len() / parts, parts))
         {
             let end = (from + case.text.len() / to + 1).min(case.text.len());
             let part = redact_within(&case.text, from..end);
-            assert!(longest_left(&case, &part) <= beside.max(MOST_LEFT), "{} -> {part}", case.text);
+            assert!(longest_leak(&case, &part) <= baseline.max(MAX_REMAINING), "{} -> {part}", case.text);
         }
         assert_eq!(redact_within(&case.text, 0..case.text.len()), whole);
     }
@@ -158,14 +158,14 @@ fn a_part_of_a_text_has_no_more_of_a_secret_than_the_whole() {
     assert_eq!(redact_within("äöü", 1..5), "ö");
 }
 
-/// What is left of a text beside the marks.
-fn left(text: &str) -> String {
-    let mut left = String::new();
+/// The text without its secrets.
+fn remaining(text: &str) -> String {
+    let mut remaining = String::new();
     let mut end = 0;
     for secret in find_secrets(text) {
-        left.push_str(&text[end..secret.range.start]);
-        left.push('\n');
+        remaining.push_str(&text[end..secret.range.start]);
+        remaining.push('\n');
         end = secret.range.end;
     }
-    left + &text[end..]
+    remaining + &text[end..]
 }

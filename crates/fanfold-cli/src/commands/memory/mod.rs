@@ -158,7 +158,7 @@ fn change_failure(error: &ChangeError) -> Failure {
         ChangeError::File { error: wrong, .. } if wrong.kind() == std::io::ErrorKind::InvalidData => {
             Failure::new(error.to_string(), "save it as UTF-8, or move it away to start a new one")
         }
-        ChangeError::File { what: "read", .. } => {
+        ChangeError::File { action: "read", .. } => {
             Failure::new(error.to_string(), "check that it is a readable file")
         }
         ChangeError::File { .. } => Failure::new(error.to_string(), "check the permissions of the folder"),

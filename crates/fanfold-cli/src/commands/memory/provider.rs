@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fanfold_core::Tokens;
 use fanfold_memory::{
-    EventCallback, MemoryClient, MemoryError, MemoryFiles, MemoryLimits, MemoryProvider, ProviderAddress,
-    ProviderCheck, ProviderKey, ToolSelection,
+    EventCallback, MemoryClient, MemoryError, MemoryFiles, MemoryKey, MemoryLimits, MemoryProvider,
+    ProviderAddress, ProviderCheck, ToolSelection,
 };
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn provider(set: &MemoryOptions) -> Result<Option<MemoryProvider>> {
     let key = || match &set.key_env {
         None => Ok(None),
         Some(name) => match std::env::var(name).ok().filter(|key| !key.is_empty()) {
-            Some(key) => Ok(Some(ProviderKey(key))),
+            Some(key) => Ok(Some(MemoryKey(key))),
             None => Err(Failure::new(
                 format!("[memory] reads its key from {name}, which is not set"),
                 format!("set {name}, or leave out `key_env`"),

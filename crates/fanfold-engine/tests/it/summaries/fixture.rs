@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fanfold_core::{Extent, Tokens, print_view};
 use fanfold_engine::{Clock, Engine, JobOutcome, SummaryModel, SummaryModels, SummaryTask};
-use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, Style, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
 use fanfold_testkit::summaries::careful;
 use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
@@ -184,7 +184,7 @@ pub(crate) fn summary_model_at(url: &str, model: &str, key: KeySource) -> Summar
     let timeouts = Timeouts { connect: TIMEOUT, first: TIMEOUT, idle: TIMEOUT, ..Timeouts::default() };
     let endpoint =
         Endpoint { timeouts, n_retries: 0, ..Endpoint::new(Style::OpenAi, url, model).with_key(key) };
-    let client = Client::new(endpoint).unwrap();
+    let client = ModelClient::new(endpoint).unwrap();
     SummaryModel {
         model: model.to_owned(),
         server: url.to_owned(),

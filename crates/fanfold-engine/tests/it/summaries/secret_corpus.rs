@@ -111,7 +111,7 @@ fn prompts_and_summaries_contain_no_piece_of_a_secret() {
                     leak.is_none(),
                     "{} in {}: {:?} is in {name} for a window of {window}",
                     case.kind,
-                    case.setting,
+                    case.context,
                     String::from_utf8_lossy(leak.unwrap_or_default())
                 );
             }

@@ -1,90 +1,90 @@
-//! Settings that are commands and requests: shells, flags, curl, headers, URLs.
+//! Contexts in commands and requests: shells, flags, curl, headers, URLs.
 
-use super::item::{Item, Shown, double};
 use super::kinds::Shape;
-use super::rng::Rng;
+use super::rng::CorpusRng;
+use super::sample::{NamedSample, RenderedSample, escape_double};
 
-pub(super) fn shell_export(rng: &mut Rng, item: &Item) -> Shown {
-    let is_quoted = rng.one_in(2) && !item.made.value.contains(['\'', '\\', '"', '$']);
-    let written = if is_quoted { item.raw() } else { item.shell_word() };
+pub(super) fn shell_export(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let is_quoted = rng.one_in(2) && !sample.generated.value.contains(['\'', '\\', '"', '$']);
+    let escaped = if is_quoted { sample.raw() } else { sample.shell_word() };
     let quote = if is_quoted { "\"" } else { "" };
-    let name = item.name.screaming();
+    let name = sample.name.screaming();
     let text = match rng.below(3) {
-        0 => format!("export {name}={quote}{}{quote}", written.value),
-        1 => format!("$ export {name}={quote}{}{quote} && make deploy", written.value),
-        _ => format!("  512  export {name}={quote}{}{quote}", written.value),
+        0 => format!("export {name}={quote}{}{quote}", escaped.value),
+        1 => format!("$ export {name}={quote}{}{quote} && make deploy", escaped.value),
+        _ => format!("  512  export {name}={quote}{}{quote}", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn inline_env(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.shell_word();
-    let name = item.name.screaming();
+pub(super) fn inline_env(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.shell_word();
+    let name = sample.name.screaming();
     let text = match rng.below(4) {
-        0 => format!("{name}={} cargo test --workspace", written.value),
-        1 => format!("docker run --rm -e {name}={} acme/app:latest", written.value),
-        2 => format!("cd /srv/app && env {name}={} DEBUG=1 node server.js", written.value),
-        _ => format!("sudo {name}={} ./deploy.sh prod", written.value),
+        0 => format!("{name}={} cargo test --workspace", escaped.value),
+        1 => format!("docker run --rm -e {name}={} acme/app:latest", escaped.value),
+        2 => format!("cd /srv/app && env {name}={} DEBUG=1 node server.js", escaped.value),
+        _ => format!("sudo {name}={} ./deploy.sh prod", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
 /// PowerShell, the Windows prompt, fish.
-pub(super) fn other_shell(rng: &mut Rng, item: &Item) -> Shown {
-    let name = item.name.screaming();
+pub(super) fn other_shell(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let name = sample.name.screaming();
     if rng.one_in(2) {
-        let written = item.raw();
-        let text = format!("C:\\app> set {name}={}", written.value);
-        return written.shown(text);
+        let escaped = sample.raw();
+        let text = format!("C:\\app> set {name}={}", escaped.value);
+        return escaped.render(text);
     }
-    let written = item.in_doubled_single();
+    let escaped = sample.in_doubled_single();
     let text = match rng.below(2) {
-        0 => format!("PS> $env:{name} = '{}'", written.value),
-        _ => format!("set -gx {name} '{}'", written.value),
+        0 => format!("PS> $env:{name} = '{}'", escaped.value),
+        _ => format!("set -gx {name} '{}'", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-/// The flag's name tells for a secret without a format; any flag will do for a token.
-fn flag(rng: &mut Rng, item: &Item) -> String {
-    match item.kind.shape {
+/// A flag whose name identifies a secret without a format. For a token any flag is suitable.
+fn flag(rng: &mut CorpusRng, sample: &NamedSample) -> String {
+    match sample.kind.shape {
         Shape::Password => {
             rng.pick(&["password", "db-password", "passwd", "pass", "admin-password"]).to_string()
         }
-        Shape::Unmarked => {
+        Shape::Opaque => {
             rng.pick(&["token", "api-key", "secret", "auth-token", "client-secret", "apikey"]).to_string()
         }
-        Shape::Token | Shape::Address | Shape::Whole | Shape::Block => item.name.kebab(),
+        Shape::Token | Shape::Address | Shape::Whole | Shape::Block => sample.name.kebab(),
     }
 }
 
-pub(super) fn flag_space(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.shell_word();
-    let flag = flag(rng, item);
+pub(super) fn flag_space(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.shell_word();
+    let flag = flag(rng, sample);
     let text = match rng.below(3) {
-        0 => format!("acme login --user deploy --{flag} {}", written.value),
-        1 => format!("$ ./sync --{flag} {} --dry-run", written.value),
-        _ => format!("deploy  4121  0.3  python worker.py --{flag} {} --queue default", written.value),
+        0 => format!("acme login --user deploy --{flag} {}", escaped.value),
+        1 => format!("$ ./sync --{flag} {} --dry-run", escaped.value),
+        _ => format!("deploy  4121  0.3  python worker.py --{flag} {} --queue default", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn flag_equals(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.shell_word();
-    let flag = flag(rng, item);
+pub(super) fn flag_equals(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.shell_word();
+    let flag = flag(rng, sample);
     let text = match rng.below(3) {
-        0 => format!("acme login --{flag}={} --region eu", written.value),
-        1 => format!("ExecStart=/usr/bin/acme --config /etc/acme.toml --{flag}={}", written.value),
-        _ => format!("java -jar app.jar --{flag}={}", written.value),
+        0 => format!("acme login --{flag}={} --region eu", escaped.value),
+        1 => format!("ExecStart=/usr/bin/acme --config /etc/acme.toml --{flag}={}", escaped.value),
+        _ => format!("java -jar app.jar --{flag}={}", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-/// Commands that put a value into a store.
-pub(super) fn stores_a_setting(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.shell_word();
-    let value = &written.value;
-    let (snake, kebab, upper) = (item.name.snake(), item.name.kebab(), item.name.screaming());
+/// Commands that write a value to a store.
+pub(super) fn store_setting(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.shell_word();
+    let value = &escaped.value;
+    let (snake, kebab, upper) = (sample.name.snake(), sample.name.kebab(), sample.name.screaming());
     let text = match rng.below(7) {
         0 => format!("kubectl create secret generic app --from-literal={kebab}={value}"),
         1 => format!("vault kv put secret/app {snake}={value}"),
@@ -94,31 +94,31 @@ pub(super) fn stores_a_setting(rng: &mut Rng, item: &Item) -> Shown {
         5 => format!("aws configure set {snake} {value}"),
         _ => format!("git config --global acme.{kebab} {value}"),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn heredoc(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.raw();
+pub(super) fn heredoc(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.raw();
     let file = rng.pick(&["~/.ssh/id_rsa", "server.key", "/etc/ssl/private/app.pem"]);
-    let text = format!("cat > {file} <<'EOF'\n{}\nEOF\nchmod 600 {file}", written.value);
-    written.shown(text)
+    let text = format!("cat > {file} <<'EOF'\n{}\nEOF\nchmod 600 {file}", escaped.value);
+    escaped.render(text)
 }
 
-pub(super) fn mysql_flag(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.shell_word();
+pub(super) fn mysql_flag(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.shell_word();
     let text = match rng.below(4) {
-        0 => format!("mysql -u root -p{} -h 127.0.0.1 shop", written.value),
-        1 => format!("mysqldump -uroot -p{} --all-databases > all.sql", written.value),
-        2 => format!("sshpass -p {} ssh deploy@10.0.0.4", written.value),
-        _ => format!("redis-cli -h cache.internal -a {} ping", written.value),
+        0 => format!("mysql -u root -p{} -h 127.0.0.1 shop", escaped.value),
+        1 => format!("mysqldump -uroot -p{} --all-databases > all.sql", escaped.value),
+        2 => format!("sshpass -p {} ssh deploy@10.0.0.4", escaped.value),
+        _ => format!("redis-cli -h cache.internal -a {} ping", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-/// Programs that take a password behind a short flag.
-pub(super) fn login_flag(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.shell_word();
-    let value = &written.value;
+/// Programs that take a password after a short flag.
+pub(super) fn login_flag(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.shell_word();
+    let value = &escaped.value;
     let text = match rng.below(12) {
         0 => format!("docker login -u deploy -p {value} registry.acme.dev"),
         1 => format!(
@@ -134,114 +134,114 @@ pub(super) fn login_flag(rng: &mut Rng, item: &Item) -> Shown {
             format!("cd /srv && sshpass -p {value} ssh -p 2222 deploy@build.acme.dev 'systemctl restart app'")
         }
         9 => format!("rsync -e \"sshpass -p {value} ssh\" -a dist/ deploy@10.0.0.4:/srv"),
-        10 => format!("{{\"command\": \"docker login -u deploy -p {}\"}}", double(value)),
+        10 => format!("{{\"command\": \"docker login -u deploy -p {}\"}}", escape_double(value)),
         _ => format!("RUN docker login -u deploy -p {value} registry.acme.dev"),
     };
-    let secret = if text.starts_with('{') { double(&written.secret) } else { written.secret };
-    Shown { text, secret }
+    let secret = if text.starts_with('{') { escape_double(&escaped.secret) } else { escaped.secret };
+    RenderedSample { text, secret }
 }
 
-/// A header that carries a key.
-fn header(rng: &mut Rng, item: &Item) -> String {
-    let name = item.name.header();
+/// A header that contains a key.
+fn header(rng: &mut CorpusRng, sample: &NamedSample) -> String {
+    let name = sample.name.header();
     match rng.below(6) {
         0 | 1 => "Authorization: Bearer".to_string(),
         2 => "X-Api-Key:".to_string(),
         3 => "X-Auth-Token:".to_string(),
         4 => "api-key:".to_string(),
-        _ if item.kind.shape == Shape::Unmarked && !name.starts_with('X') => format!("X-{name}:"),
+        _ if sample.kind.shape == Shape::Opaque && !name.starts_with('X') => format!("X-{name}:"),
         _ => "PRIVATE-TOKEN:".to_string(),
     }
 }
 
-pub(super) fn curl_header(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.raw();
-    let header = header(rng, item);
+pub(super) fn curl_header(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.raw();
+    let header = header(rng, sample);
     let text = match rng.below(3) {
-        0 => format!("curl -s -H \"{header} {}\" https://api.acme.dev/v1/models", written.value),
+        0 => format!("curl -s -H \"{header} {}\" https://api.acme.dev/v1/models", escaped.value),
         1 => format!(
             "curl -X POST https://api.acme.dev/v1/jobs \\\n  -H 'Content-Type: application/json' \\\n  -H '{header} {}'",
-            written.value
+            escaped.value
         ),
         _ => {
             let space = if header.ends_with(':') { "" } else { " " };
-            format!("http GET api.acme.dev/v1/me '{header}{space}{}'", written.value)
+            format!("http GET api.acme.dev/v1/me '{header}{space}{}'", escaped.value)
         }
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn curl_user(rng: &mut Rng, item: &Item) -> Shown {
-    let is_quoted = !item.made.value.contains(['\'', '\\']);
-    let written = item.raw();
+pub(super) fn curl_user(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let is_quoted = !sample.generated.value.contains(['\'', '\\']);
+    let escaped = sample.raw();
     let quote = if is_quoted { "'" } else { "" };
     let text = match rng.below(3) {
-        0 => format!("curl -u {quote}deploy:{}{quote} https://api.acme.dev/v1/jobs", written.value),
+        0 => format!("curl -u {quote}deploy:{}{quote} https://api.acme.dev/v1/jobs", escaped.value),
         1 => {
-            format!("curl --user {quote}ci@acme.dev:{}{quote} -T a.tgz https://repo.acme.dev/", written.value)
+            format!("curl --user {quote}ci@acme.dev:{}{quote} -T a.tgz https://repo.acme.dev/", escaped.value)
         }
         _ => format!(
             "wget --http-user=deploy --http-password={quote}{}{quote} https://repo.acme.dev/a.tgz",
-            written.value
+            escaped.value
         ),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn http_dump(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.raw();
-    let header = header(rng, item);
+pub(super) fn http_dump(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.raw();
+    let header = header(rng, sample);
     let text = match rng.below(3) {
         0 => format!(
             "> GET /v1/models HTTP/2\n> Host: api.acme.dev\n> user-agent: curl/8.5.0\n> {} {}\n> accept: */*",
             header.to_lowercase(),
-            written.value
+            escaped.value
         ),
         1 => format!(
             "POST /v1/jobs HTTP/1.1\r\nHost: api.acme.dev\r\n{header} {}\r\nContent-Length: 12\r\n",
-            written.value
+            escaped.value
         ),
         _ => {
             let (name, scheme) = header.split_once(':').expect("a header has a colon");
             format!(
                 "headers: {{ 'content-type': 'application/json', '{name}': '{}{}' }}",
                 scheme.trim_start().replace("Bearer", "Bearer "),
-                written.value
+                escaped.value
             )
         }
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn url_query(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.in_url();
-    let key = match item.kind.shape {
+pub(super) fn url_query(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.in_url();
+    let key = match sample.kind.shape {
         Shape::Password => rng.pick(&["password", "pwd", "pass"]),
         Shape::Token => rng.pick(&["key", "token", "api_key", "access_token", "auth", "k"]),
-        Shape::Unmarked | Shape::Address | Shape::Whole | Shape::Block => {
+        Shape::Opaque | Shape::Address | Shape::Whole | Shape::Block => {
             rng.pick(&["api_key", "access_token", "token", "apikey", "client_secret", "auth_token"])
         }
     };
     let text = match rng.below(3) {
-        0 => format!("GET https://api.acme.dev/v1/items?page=2&{key}={}&sort=asc 200 31ms", written.value),
-        1 => format!("wss://stream.acme.dev/ws?{key}={}", written.value),
+        0 => format!("GET https://api.acme.dev/v1/items?page=2&{key}={}&sort=asc 200 31ms", escaped.value),
+        1 => format!("wss://stream.acme.dev/ws?{key}={}", escaped.value),
         _ => format!(
             "10.0.0.7 - - [04/Nov/2025:10:11:12 +0000] \"GET /login?{key}={} HTTP/1.1\" 302 0",
-            written.value
+            escaped.value
         ),
     };
-    written.shown(text)
+    escaped.render(text)
 }
 
-pub(super) fn form_body(rng: &mut Rng, item: &Item) -> Shown {
-    let written = item.in_url();
-    let text = match (item.kind.shape, rng.below(2)) {
-        (Shape::Password, 0) => format!("grant_type=password&username=deploy&password={}", written.value),
+pub(super) fn form_body(rng: &mut CorpusRng, sample: &NamedSample) -> RenderedSample {
+    let escaped = sample.in_url();
+    let text = match (sample.kind.shape, rng.below(2)) {
+        (Shape::Password, 0) => format!("grant_type=password&username=deploy&password={}", escaped.value),
         (Shape::Password, _) => {
-            format!("--data-urlencode 'user=deploy' --data-urlencode 'password={}'", written.value)
+            format!("--data-urlencode 'user=deploy' --data-urlencode 'password={}'", escaped.value)
         }
-        (_, 0) => format!("grant_type=client_credentials&client_id=acme-web&client_secret={}", written.value),
-        (_, _) => format!("refresh_token={}&grant_type=refresh_token&client_id=acme-web", written.value),
+        (_, 0) => format!("grant_type=client_credentials&client_id=acme-web&client_secret={}", escaped.value),
+        (_, _) => format!("refresh_token={}&grant_type=refresh_token&client_id=acme-web", escaped.value),
     };
-    written.shown(text)
+    escaped.render(text)
 }

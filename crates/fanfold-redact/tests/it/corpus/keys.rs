@@ -1,27 +1,27 @@
-//! Private keys: whole, cut off, and inside a service account's file.
+//! Private keys: complete, truncated, and inside of a service account's file.
 //!
-//! The secret of a case is one line of the key, any of them: a redactor that takes
-//! only the first line away has leaked the rest.
+//! The secret of a case is any line of the key except the first: a redactor that only removes the first line leaks the
+//! rest.
 
-use super::kinds::{Kind, Made};
-use super::rng::{Rng, base64};
+use super::kinds::{Sample, SampleKind};
+use super::rng::{CorpusRng, base64};
 
-pub(super) fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<SampleKind> {
     vec![
-        Kind::block("key-rsa", |rng| whole(rng, &RSA)),
-        Kind::block("key-ec", |rng| whole(rng, &EC)),
-        Kind::block("key-openssh", |rng| whole(rng, &OPENSSH)),
-        Kind::block("key-pkcs8", |rng| whole(rng, &PKCS8)),
-        Kind::block("key-pkcs8-encrypted", |rng| whole(rng, &ENCRYPTED)),
-        Kind::block("key-pgp", |rng| whole(rng, &PGP)),
-        Kind::block("key-rsa-old-encrypted", |rng| whole(rng, &OLD_ENCRYPTED)),
-        Kind::block("key-rsa-cut-off", cut_off),
-        Kind::block("key-openssh-cut-off", openssh_cut_off),
-        Kind::block("key-rsa-tail", tail),
-        Kind::whole("google-service-account", service_account),
-        Kind::whole("kubeconfig-key", kubeconfig),
-        Kind::whole("wireguard-key", wireguard),
-        Kind::unmarked(
+        SampleKind::block("key-rsa", |rng| whole(rng, &RSA)),
+        SampleKind::block("key-ec", |rng| whole(rng, &EC)),
+        SampleKind::block("key-openssh", |rng| whole(rng, &OPENSSH)),
+        SampleKind::block("key-pkcs8", |rng| whole(rng, &PKCS8)),
+        SampleKind::block("key-pkcs8-encrypted", |rng| whole(rng, &ENCRYPTED)),
+        SampleKind::block("key-pgp", |rng| whole(rng, &PGP)),
+        SampleKind::block("key-rsa-old-encrypted", |rng| whole(rng, &OLD_ENCRYPTED)),
+        SampleKind::block("key-rsa-cut-off", cut_off),
+        SampleKind::block("key-openssh-cut-off", openssh_cut_off),
+        SampleKind::block("key-rsa-tail", tail),
+        SampleKind::whole("google-service-account", service_account),
+        SampleKind::whole("kubeconfig-key", kubeconfig),
+        SampleKind::whole("wireguard-key", wireguard),
+        SampleKind::opaque(
             "wallet-key",
             &[
                 "private key",
@@ -32,21 +32,21 @@ pub(super) fn kinds() -> Vec<Kind> {
             ],
             &["0x{hex64}", "0x{hex64}", "0x{HEX64}"],
         ),
-        Kind::whole("wallet-words", wallet_words),
+        SampleKind::whole("wallet-words", wallet_words),
     ]
 }
 
-/// How a key is armored.
+/// The format of a PEM or PGP key.
 struct Armor {
-    /// The words of the header before the last one, which is added at run time.
+    /// The header without its last word, which is added at run time.
     label: &'static str,
     /// Lines between the header and the body.
     extra: &'static str,
-    /// How the body of each key of this kind begins.
+    /// The constant beginning of the body.
     start: &'static str,
     width: usize,
     n_lines: usize,
-    /// A template for the last line.
+    /// Template of the last line.
     last: &'static str,
 }
 
@@ -101,7 +101,7 @@ impl Armor {
         format!("-----{which} {} {}{block}-----", self.label, "KEY")
     }
 
-    fn body(&self, rng: &mut Rng) -> Vec<String> {
+    fn body(&self, rng: &mut CorpusRng) -> Vec<String> {
         let line = format!("{{bsf{}}}", self.width);
         let mut lines: Vec<String> = (1..self.n_lines).map(|_| rng.fill(&line)).collect();
         lines[0].replace_range(..self.start.len(), self.start);
@@ -110,12 +110,12 @@ impl Armor {
     }
 }
 
-/// One of the lines that hold more than what each key of the kind begins with.
-fn secret_line(rng: &mut Rng, lines: &[String]) -> String {
+/// A random line of the body, except for the first one, which is mostly constant.
+fn secret_line(rng: &mut CorpusRng, lines: &[String]) -> String {
     lines[1 + rng.below(lines.len() - 1)].clone()
 }
 
-fn whole(rng: &mut Rng, armor: &Armor) -> Made {
+fn whole(rng: &mut CorpusRng, armor: &Armor) -> Sample {
     let lines = armor.body(rng);
     let secret = secret_line(rng, &lines);
     let checksum = if armor.label.starts_with("PGP") { rng.fill("\n={bsf4}") } else { String::new() };
@@ -126,34 +126,34 @@ fn whole(rng: &mut Rng, armor: &Armor) -> Made {
         lines.join("\n"),
         armor.line("END")
     );
-    Made { value, secret }
+    Sample { value, secret }
 }
 
-/// As `head -n 12 id_rsa` or a limit on output leaves it: no last line.
-fn cut_off(rng: &mut Rng) -> Made {
+/// Truncated at the end, as by `head -n 12 id_rsa` or a limit on output.
+fn cut_off(rng: &mut CorpusRng) -> Sample {
     let mut lines = RSA.body(rng);
     lines.truncate(3 + rng.below(15));
     let secret = secret_line(rng, &lines);
     let half = rng.fill("{bsf10-50}");
-    Made { value: format!("{}\n{}\n{half}", RSA.line("BEGIN"), lines.join("\n")), secret }
+    Sample { value: format!("{}\n{}\n{half}", RSA.line("BEGIN"), lines.join("\n")), secret }
 }
 
-fn openssh_cut_off(rng: &mut Rng) -> Made {
+fn openssh_cut_off(rng: &mut CorpusRng) -> Sample {
     let mut lines = OPENSSH.body(rng);
     lines.truncate(2 + rng.below(3));
     let secret = secret_line(rng, &lines);
     let mark = rng.pick(&["", "\n...", "\n[truncated]"]);
-    Made { value: format!("{}\n{}{mark}", OPENSSH.line("BEGIN"), lines.join("\n")), secret }
+    Sample { value: format!("{}\n{}{mark}", OPENSSH.line("BEGIN"), lines.join("\n")), secret }
 }
 
-/// As `tail id_rsa` leaves it: no first line.
-fn tail(rng: &mut Rng) -> Made {
+/// Truncated at the start, as by `tail id_rsa`.
+fn tail(rng: &mut CorpusRng) -> Sample {
     let lines = RSA.body(rng).split_off(14 + rng.below(8));
     let secret = secret_line(rng, &lines);
-    Made { value: format!("{}\n{}", lines.join("\n"), RSA.line("END")), secret }
+    Sample { value: format!("{}\n{}", lines.join("\n"), RSA.line("END")), secret }
 }
 
-fn service_account(rng: &mut Rng) -> Made {
+fn service_account(rng: &mut CorpusRng) -> Sample {
     let key = whole(rng, &PKCS8);
     let value = format!(
         r#"{{
@@ -167,18 +167,18 @@ fn service_account(rng: &mut Rng) -> Made {
         rng.fill("{hex40}"),
         key.value.replace('\n', "\\n")
     );
-    Made { value, secret: key.secret }
+    Sample { value, secret: key.secret }
 }
 
-/// A whole key, encoded once more. Its end must go too.
-fn kubeconfig(rng: &mut Rng) -> Made {
+/// A complete key in base64. All of it must be removed.
+fn kubeconfig(rng: &mut CorpusRng) -> Sample {
     let secret = base64(whole(rng, &RSA).value.as_bytes());
     let value = format!("users:\n- name: admin\n  user:\n    client-key-data: {secret}");
-    Made { value, secret }
+    Sample { value, secret }
 }
 
-/// The words that a wallet is made again from.
-fn wallet_words(rng: &mut Rng) -> Made {
+/// The words that restore a wallet.
+fn wallet_words(rng: &mut CorpusRng) -> Sample {
     let n = [12, 12, 12, 15, 18, 24, 24][rng.below(7)];
     let words: Vec<&str> = (0..n).map(|_| rng.pick(WALLET)).collect();
     let secret = words.join(" ");
@@ -196,7 +196,7 @@ fn wallet_words(rng: &mut Rng) -> Made {
         10 => format!("wallet = Wallet.from_mnemonic(mnemonic='{secret}')"),
         _ => format!("secret recovery phrase: \"{secret}\""),
     };
-    Made { value, secret }
+    Sample { value, secret }
 }
 
 const WALLET: &[&str] = &[
@@ -208,7 +208,7 @@ const WALLET: &[&str] = &[
     "siren", "tackle", "tulip", "umbrella", "vacant", "velvet", "wagon", "yard", "zoo",
 ];
 
-fn wireguard(rng: &mut Rng) -> Made {
+fn wireguard(rng: &mut CorpusRng) -> Sample {
     let secret = base64(&rng.bytes(32));
-    Made { value: format!("[Interface]\nPrivateKey = {secret}\nAddress = 10.8.0.2/24"), secret }
+    Sample { value: format!("[Interface]\nPrivateKey = {secret}\nAddress = 10.8.0.2/24"), secret }
 }

@@ -1,117 +1,122 @@
-//! What a kind of secret is, and the list of all of them.
+//! The kinds of secrets, and how samples of them are generated.
 
 use super::names::{self, Name};
-use super::rng::Rng;
-use super::{addresses, keys, tokens, unmarked};
+use super::rng::CorpusRng;
+use super::{addresses, keys, opaque, tokens};
 
-/// One kind of secret: how it looks, where it may stand, what it is called.
-pub(super) struct Kind {
+/// A kind of secret: its shape, its usual names and its generator.
+pub(super) struct SampleKind {
     pub name: &'static str,
     pub shape: Shape,
-    /// Names that may stand beside it, as words. Empty: made from the provider's name.
+    /// Usual names, as words. If empty, a name is derived from the provider's name.
     names: &'static [&'static str],
-    make: Make,
+    generate: Generator,
 }
 
-/// What a secret needs around it. Decides the settings that it fits.
+/// How a secret can be recognised. It decides the suitable contexts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shape {
-    /// Known by its own format, with or without a name beside it.
+    /// Has a known format, so it is recognised with any name.
     Token,
-    /// Random characters without a format: only the name beside it tells.
-    Unmarked,
-    /// Made by a person or a password manager: only the name beside it tells.
+    /// Random characters without a format, recognised by the name.
+    Opaque,
+    /// Chosen by a person or a password manager, recognised by the name.
     Password,
-    /// A URL or a connection string; the secret is a part of it.
+    /// A URL or a connection string that contains the secret.
     Address,
-    /// A text of its own that tells by itself, such as a header.
+    /// A self-contained text without a name, such as a header.
     Whole,
-    /// Many lines, such as a private key.
+    /// Several lines, such as a private key.
     Block,
 }
 
-/// A secret with what surrounds it.
-pub(super) struct Made {
-    /// What is put into a setting.
+/// A generated secret and the value that contains it.
+pub(super) struct Sample {
+    /// The value that is placed in a context.
     pub value: String,
-    /// The part of it that must not survive.
+    /// The part that must not remain.
     pub secret: String,
 }
 
-enum Make {
-    Filled(&'static [&'static str]),
-    By(fn(&mut Rng) -> Made),
+enum Generator {
+    Templates(&'static [&'static str]),
+    Function(fn(&mut CorpusRng) -> Sample),
 }
 
-impl Made {
-    /// A value that is secret from its first to its last character.
-    pub(super) fn whole(value: String) -> Made {
-        Made { secret: value.clone(), value }
+impl Sample {
+    /// A value that is a secret as a whole.
+    pub(super) fn whole(value: String) -> Sample {
+        Sample { secret: value.clone(), value }
     }
 }
 
-impl Kind {
-    /// A token with a format: one of the templates, filled.
-    pub(super) const fn token(name: &'static str, templates: &'static [&'static str]) -> Kind {
-        Kind { name, shape: Shape::Token, names: &[], make: Make::Filled(templates) }
+impl SampleKind {
+    /// A token whose format is one of the templates.
+    pub(super) const fn token(name: &'static str, templates: &'static [&'static str]) -> SampleKind {
+        SampleKind { name, shape: Shape::Token, names: &[], generate: Generator::Templates(templates) }
     }
 
-    /// A token with a format that a template cannot say.
-    pub(super) const fn token_by(name: &'static str, make: fn(&mut Rng) -> Made) -> Kind {
-        Kind { name, shape: Shape::Token, names: &[], make: Make::By(make) }
+    /// A token whose format needs a function.
+    pub(super) const fn token_from(name: &'static str, generate: fn(&mut CorpusRng) -> Sample) -> SampleKind {
+        SampleKind { name, shape: Shape::Token, names: &[], generate: Generator::Function(generate) }
     }
 
-    /// Random characters that need one of these names beside them.
-    pub(super) const fn unmarked(
+    /// Random characters with one of these names.
+    pub(super) const fn opaque(
         name: &'static str,
         names: &'static [&'static str],
         templates: &'static [&'static str],
-    ) -> Kind {
-        Kind { name, shape: Shape::Unmarked, names, make: Make::Filled(templates) }
+    ) -> SampleKind {
+        SampleKind { name, shape: Shape::Opaque, names, generate: Generator::Templates(templates) }
     }
 
-    pub(super) const fn password(name: &'static str, make: fn(&mut Rng) -> Made) -> Kind {
-        Kind { name, shape: Shape::Password, names: names::PASSWORD, make: Make::By(make) }
+    pub(super) const fn password(name: &'static str, generate: fn(&mut CorpusRng) -> Sample) -> SampleKind {
+        SampleKind {
+            name,
+            shape: Shape::Password,
+            names: names::PASSWORD,
+            generate: Generator::Function(generate),
+        }
     }
 
     pub(super) const fn address(
         name: &'static str,
         names: &'static [&'static str],
-        make: fn(&mut Rng) -> Made,
-    ) -> Kind {
-        Kind { name, shape: Shape::Address, names, make: Make::By(make) }
+        generate: fn(&mut CorpusRng) -> Sample,
+    ) -> SampleKind {
+        SampleKind { name, shape: Shape::Address, names, generate: Generator::Function(generate) }
     }
 
-    pub(super) const fn whole(name: &'static str, make: fn(&mut Rng) -> Made) -> Kind {
-        Kind { name, shape: Shape::Whole, names: &[], make: Make::By(make) }
+    pub(super) const fn whole(name: &'static str, generate: fn(&mut CorpusRng) -> Sample) -> SampleKind {
+        SampleKind { name, shape: Shape::Whole, names: &[], generate: Generator::Function(generate) }
     }
 
-    pub(super) const fn block(name: &'static str, make: fn(&mut Rng) -> Made) -> Kind {
-        Kind {
+    pub(super) const fn block(name: &'static str, generate: fn(&mut CorpusRng) -> Sample) -> SampleKind {
+        SampleKind {
             name,
             shape: Shape::Block,
             names: &["private key", "ssh key", "tls key", "signing key"],
-            make: Make::By(make),
+            generate: Generator::Function(generate),
         }
     }
 
-    pub(super) fn make(&self, rng: &mut Rng) -> Made {
-        match self.make {
-            Make::Filled(templates) => {
+    pub(super) fn generate(&self, rng: &mut CorpusRng) -> Sample {
+        match self.generate {
+            Generator::Templates(templates) => {
                 let template = rng.pick(templates);
-                Made::whole(rng.fill(template))
+                Sample::whole(rng.fill(template))
             }
-            Make::By(make) => make(rng),
+            Generator::Function(generate) => generate(rng),
         }
     }
 
-    /// A name to stand beside the secret.
-    pub(super) fn name_beside(&self, rng: &mut Rng) -> Name {
+    /// A random name for the secret.
+    pub(super) fn random_name(&self, rng: &mut CorpusRng) -> Name {
         if !self.names.is_empty() {
             return Name(rng.pick(self.names).to_string());
         }
-        let is_told_by_format_alone = rng.one_in(5);
-        if is_told_by_format_alone {
+        let has_neutral_name = rng.one_in(5);
+        if has_neutral_name {
             return Name(rng.pick(names::NEUTRAL).to_string());
         }
         let provider = self.name.split('-').next().expect("a split has a first part");
@@ -120,9 +125,9 @@ impl Kind {
 }
 
 /// All kinds, in a fixed order.
-pub(super) fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<SampleKind> {
     let mut all = tokens::kinds();
-    all.extend(unmarked::kinds());
+    all.extend(opaque::kinds());
     all.extend(addresses::kinds());
     all.extend(keys::kinds());
     all

@@ -1,70 +1,70 @@
-//! A corpus to measure a secret redactor: made-up secrets as coding agents meet them.
+//! A corpus of generated secrets in typical contexts of coding agents.
 //!
-//! It was written from the providers' formats and not from the redactor's rules, so
-//! that a rule that is missing shows. All secrets are made at run time from a seed.
+//! It is based on the formats of providers and not on the rules of the redactor, so that a missing rule shows. All
+//! secrets are generated at run time from a seed.
 //!
 //! ```text
-//! kind     github-classic                     a made-up token with a true checksum
-//! setting  dotenv                             GITHUB_TOKEN=...
-//! case     text, and the secret that must not survive in the output
+//! kind     github-classic   a made-up token with a valid checksum
+//! context  dotenv           GITHUB_TOKEN=...
+//! case     a text, and the secret that must not remain in the output
 //! ```
 
 mod rng; //       random characters from a seed
-mod names; //     what a secret is called
-mod kinds; //     what a kind is; the list of all
-mod tokens; //    kinds that their format gives away
-mod unmarked; //  kinds that only a name gives away; passwords
+mod names; //     names of secrets
+mod kinds; //     kinds of secrets
+mod tokens; //    kinds with a format
+mod opaque; //    kinds that are recognised by their name; passwords
 mod addresses; // URLs, connection strings, headers, cookies
 mod keys; //      private keys
-mod item; //      a secret, escaped for a setting
-mod settings; //  what a setting is; the list of all
-mod files; //     settings: files
-mod code; //      settings: source code
-mod commands; //  settings: commands and requests
-mod output; //    settings: what programs print
-mod innocent; //  texts that must come through unchanged
+mod sample; //    a generated secret, escaped for a context
+mod contexts; //  all contexts
+mod files; //     contexts in files
+mod code; //      contexts in source code
+mod commands; //  contexts in commands and requests
+mod output; //    contexts in output of programs
+mod benign; //    texts that must not change
 
-pub(crate) use innocent::innocent;
+pub(crate) use benign::benign;
 
-use item::Item;
-use kinds::{Kind, kinds};
-use rng::Rng;
-use settings::{Setting, settings};
+use contexts::{SecretContext, contexts};
+use kinds::{SampleKind, kinds};
+use rng::CorpusRng;
+use sample::NamedSample;
 
-/// A text with one secret to take out.
+/// A text with one secret to be redacted.
 ///
-/// `k8s-data` and the like may hold other parts worth taking out too; only this one is measured.
-pub(crate) struct Case {
-    /// What the redactor is given.
+/// Some kinds, such as `k8s-data`, contain other sensitive parts; only this one is measured.
+pub(crate) struct CorpusCase {
+    /// The input of the redactor.
     pub(crate) text: String,
-    /// The characters that must not survive, as they stand in the text (escaped where the text is).
+    /// The secret as it occurs in the text, which may be escaped.
     pub(crate) secret: String,
-    /// Which kind of secret it is.
+    /// The kind of the secret.
     pub(crate) kind: &'static str,
-    /// Where it stands.
-    pub(crate) setting: &'static str,
+    /// The context of the secret.
+    pub(crate) context: &'static str,
 }
 
-/// The first `n` cases of a seed: each kind in each setting that it fits, in turn.
+/// The first `n` cases of a seed, over all combinations of a kind and a suitable context.
 ///
-/// 5,100 cases go through all combinations at least once. A case depends on its seed and number alone.
-pub(crate) fn cases(seed: u64, n: usize) -> Vec<Case> {
-    let (kinds, settings) = (kinds(), settings());
-    let combinations = combinations(&kinds, &settings);
-    // A prime step that does not divide the number of combinations visits all of them, well mixed.
+/// 5,100 cases cover all combinations. A case depends only on its seed and number.
+pub(crate) fn cases(seed: u64, n: usize) -> Vec<CorpusCase> {
+    let (kinds, contexts) = (kinds(), contexts());
+    let combinations = combinations(&kinds, &contexts);
+    // A prime step that does not divide the number of combinations visits all of them in a mixed order.
     let step = [1009, 1013, 1019].into_iter().find(|step| !combinations.len().is_multiple_of(*step));
     let step = step.expect("no number of this size is a multiple of all three");
     (0..n).map(|i| case(seed, i, combinations[i * step % combinations.len()])).collect()
 }
 
-/// How many characters of the secret stand in the output in one piece.
+/// Length of the longest part of the secret in the output, in characters.
 ///
-/// 0 to 4 is fine; the length of the secret is a leak; what lies between is a part that was forgotten.
-pub(crate) fn longest_left(case: &Case, output: &str) -> usize {
+/// Up to 4 is acceptable, the length of the secret is a full leak, values in between are a partial leak.
+pub(crate) fn longest_leak(case: &CorpusCase, output: &str) -> usize {
     let secret: Vec<char> = case.secret.chars().collect();
     let mut longest = 0;
     for start in 0..secret.len() {
-        // Only a longer piece than the best one so far is of interest.
+        // Only look for parts longer than the longest one found.
         while start + longest < secret.len() {
             let piece: String = secret[start..=start + longest].iter().collect();
             if !output.contains(&piece) {
@@ -76,18 +76,23 @@ pub(crate) fn longest_left(case: &Case, output: &str) -> usize {
     longest
 }
 
-fn combinations<'a>(kinds: &'a [Kind], settings: &'a [Setting]) -> Vec<(&'a Kind, &'a Setting)> {
-    let of_kind =
-        |kind| settings.iter().filter(move |setting| setting.takes(kind)).map(move |setting| (kind, setting));
-    kinds.iter().flat_map(of_kind).collect()
+fn combinations<'a>(
+    kinds: &'a [SampleKind],
+    contexts: &'a [SecretContext],
+) -> Vec<(&'a SampleKind, &'a SecretContext)> {
+    let suitable = |kind| {
+        contexts.iter().filter(move |context| context.accepts(kind)).map(move |context| (kind, context))
+    };
+    kinds.iter().flat_map(suitable).collect()
 }
 
-fn case(seed: u64, number: usize, (kind, setting): (&Kind, &Setting)) -> Case {
-    let mut rng = Rng::new(seed.wrapping_add(1).wrapping_mul(0x1_0000_0001).wrapping_add(number as u64));
-    let made = kind.make(&mut rng);
-    let name = kind.name_beside(&mut rng);
-    let shown = (setting.show)(&mut rng, &Item { kind, name, made });
-    Case { text: shown.text, secret: shown.secret, kind: kind.name, setting: setting.name }
+fn case(seed: u64, number: usize, (kind, context): (&SampleKind, &SecretContext)) -> CorpusCase {
+    let mut rng =
+        CorpusRng::new(seed.wrapping_add(1).wrapping_mul(0x1_0000_0001).wrapping_add(number as u64));
+    let generated = kind.generate(&mut rng);
+    let name = kind.random_name(&mut rng);
+    let rendered = (context.render)(&mut rng, &NamedSample { kind, name, generated });
+    CorpusCase { text: rendered.text, secret: rendered.secret, kind: kind.name, context: context.name }
 }
 
 #[cfg(test)]
@@ -98,37 +103,37 @@ mod tests {
 
     #[test]
     fn covers_all_combinations() {
-        let (kinds, settings) = (kinds(), settings());
-        let all = combinations(&kinds, &settings);
-        let seen: BTreeSet<_> = cases(1, 5_100).iter().map(|case| (case.kind, case.setting)).collect();
+        let (kinds, contexts) = (kinds(), contexts());
+        let all = combinations(&kinds, &contexts);
+        let seen: BTreeSet<_> = cases(1, 5_100).iter().map(|case| (case.kind, case.context)).collect();
         assert_eq!(seen.len(), all.len(), "5,100 cases are too few for all combinations");
         let names: BTreeSet<_> = kinds.iter().map(|kind| kind.name).collect();
         assert_eq!(names.len(), kinds.len(), "two kinds have one name");
-        assert!(kinds.len() >= 150 && settings.len() >= 45, "the corpus has shrunk");
+        assert!(kinds.len() >= 150 && contexts.len() >= 45, "the corpus has shrunk");
     }
 
     #[test]
-    fn each_text_holds_its_secret_once() {
+    fn each_text_contains_its_secret_once() {
         for seed in 0..6 {
             for case in cases(seed, 5_000) {
                 let times = case.text.matches(&case.secret).count();
-                assert_eq!(times, 1, "{} in {}: {} in {}", case.kind, case.setting, case.secret, case.text);
+                assert_eq!(times, 1, "{} in {}: {} in {}", case.kind, case.context, case.secret, case.text);
                 assert!(case.secret.chars().count() >= 7, "{}: {}", case.kind, case.secret);
-                assert_eq!(longest_left(&case, &case.text), case.secret.chars().count());
+                assert_eq!(longest_leak(&case, &case.text), case.secret.chars().count());
             }
         }
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_cases() {
+    fn a_seed_determines_the_cases() {
         let texts = |seed| cases(seed, 300).into_iter().map(|case| case.text).collect::<Vec<_>>();
         assert_eq!(texts(7), texts(7));
         assert_ne!(texts(7), texts(8));
     }
 
     #[test]
-    fn innocent_texts_are_many_and_distinct() {
-        let texts = innocent();
+    fn benign_texts_are_many_and_distinct() {
+        let texts = benign();
         let distinct: BTreeSet<_> = texts.iter().collect();
         assert_eq!(distinct.len(), texts.len());
         assert!(texts.len() >= 150, "{} texts", texts.len());

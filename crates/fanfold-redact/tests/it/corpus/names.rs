@@ -1,6 +1,6 @@
-//! The names that stand beside a secret, in the case a language wants them.
+//! Names of secrets, in the letter case of each language.
 
-use super::rng::Rng;
+use super::rng::CorpusRng;
 
 /// A name as words: `db password` is `DB_PASSWORD`, `dbPassword` or `db-password` in the text.
 pub(super) struct Name(pub String);
@@ -36,7 +36,7 @@ impl Name {
     }
 
     /// Any of the cases a configuration file may use.
-    pub(super) fn any(&self, rng: &mut Rng) -> String {
+    pub(super) fn any(&self, rng: &mut CorpusRng) -> String {
         match rng.below(4) {
             0 => self.snake(),
             1 => self.camel(),
@@ -50,7 +50,7 @@ fn capital(word: &str) -> String {
     word[..1].to_uppercase() + &word[1..]
 }
 
-/// Names for a secret of random characters and no known format.
+/// Names of a secret without a known format.
 pub(super) const RANDOM: &[&str] = &[
     "api key",
     "auth token",
@@ -80,7 +80,7 @@ pub(super) const RANDOM: &[&str] = &[
     "nextauth secret",
 ];
 
-/// Names for a password.
+/// Names of a password.
 pub(super) const PASSWORD: &[&str] = &[
     "password",
     "db password",
@@ -104,14 +104,14 @@ pub(super) const PASSWORD: &[&str] = &[
     "passphrase",
 ];
 
-/// Names for an address with a password inside.
+/// Names of a URL with a password.
 pub(super) const ADDRESS: &[&str] =
     &["database url", "dsn", "connection string", "db url", "db uri", "broker url", "endpoint"];
 
-/// Names that tell nothing: a known format must be found beside them too.
+/// Names that do not indicate a secret: a known format must be found with them too.
 pub(super) const NEUTRAL: &[&str] =
     &["value", "config value", "upstream", "x", "default", "arg one", "data", "id", "test input"];
 
-/// Words that follow a provider's name: `openai` becomes `openai api key`.
+/// Words after a provider's name: `openai` becomes `openai api key`.
 pub(super) const AFTER_PROVIDER: &[&str] =
     &["api key", "token", "api token", "secret", "access token", "key"];

@@ -1,13 +1,13 @@
-//! Random characters from a seed, and the encodings that secrets are made of.
+//! Random characters from a seed, and the encodings of secrets.
 //!
-//! The same seed gives the same corpus on every machine: no clock, no system randomness.
+//! A seed gives the same corpus on every machine: no clock, no system randomness.
 
-/// A small deterministic generator (splitmix64). Not for anything that must stay secret.
-pub(super) struct Rng(u64);
+/// A deterministic generator (splitmix64), not for cryptography.
+pub(super) struct CorpusRng(u64);
 
-impl Rng {
-    pub(super) fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
+impl CorpusRng {
+    pub(super) fn new(seed: u64) -> CorpusRng {
+        CorpusRng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
     pub(super) fn next(&mut self) -> u64 {
@@ -23,7 +23,7 @@ impl Rng {
         (self.next() % end as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true with probability 1/n.
     pub(super) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -41,7 +41,7 @@ impl Rng {
         (0..n).map(|_| self.next() as u8).collect()
     }
 
-    /// A template with its holes filled: `{hex32}`, `{an20-24}`, `{uuid}`. See `hole`.
+    /// Fills the holes of a template: `{hex32}`, `{an20-24}`, `{uuid}`. See `hole`.
     pub(super) fn fill(&mut self, template: &str) -> String {
         let mut out = String::new();
         let mut rest = template;
@@ -54,17 +54,17 @@ impl Rng {
         out + rest
     }
 
-    /// One hole: an alphabet and a length, or a range of lengths.
+    /// The text for one hole: an alphabet and a length, or a range of lengths.
     fn hole(&mut self, name: &str) -> String {
         if name == "uuid" {
             return self.fill("{hex8}-{hex4}-4{hex3}-a{hex3}-{hex12}");
         }
         let digits_at = name.find(|c: char| c.is_ascii_digit()).expect("a hole has a length");
         let (class, length) = name.split_at(digits_at);
-        let (least, most) = length.split_once('-').unwrap_or((length, length));
-        let least: usize = least.parse().expect("a length is a number");
-        let most: usize = most.parse().expect("a length is a number");
-        let n = least + self.below(most - least + 1);
+        let (min, max) = length.split_once('-').unwrap_or((length, length));
+        let min: usize = min.parse().expect("a length is a number");
+        let max: usize = max.parse().expect("a length is a number");
+        let n = min + self.below(max - min + 1);
         self.chars(alphabet(class), n)
     }
 }
@@ -73,7 +73,7 @@ const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 pub(super) const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The alphabets that a template may name.
+/// The alphabet of a hole.
 fn alphabet(class: &str) -> &'static str {
     match class {
         "d" => "0123456789",
@@ -119,14 +119,14 @@ pub(super) fn base64_url(bytes: &[u8]) -> String {
     base64(bytes).replace('+', "-").replace('/', "_").replace('=', "")
 }
 
-/// The CRC-32 that GitHub, npm and others put at the end of a token.
+/// The CRC-32 at the end of tokens of GitHub, npm and others.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0u32, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |c, _| if c & 1 == 1 { c >> 1 ^ 0xEDB8_8320 } else { c >> 1 })
     })
 }
 
-/// A number in base 62, `width` characters wide.
+/// A number in base 62 with `width` digits.
 pub(super) fn base62(mut number: u32, width: usize) -> String {
     let mut digits = vec![b'0'; width];
     for digit in digits.iter_mut().rev() {

@@ -1,28 +1,28 @@
-//! Servers that want to be asked differently say so once, and it is remembered.
+//! Adaptations: an error that calls for other request options is followed by a changed request, once per client.
 
 use fanfold_provider::{ErrorClass, Style};
 use fanfold_testkit::upstream::Fault;
 
-use crate::setting::{client, prompt, upstream};
+use crate::setup::{client, prompt, upstream};
 
 fn refused(message: &str) -> Fault {
     Fault::Answer(400, format!(r#"{{"error":{{"message":"{message}","type":"invalid_request_error"}}}}"#))
 }
 
-/// Asks twice, the first time met by a refusal; gives the three bodies that were sent.
+/// Sends two prompts; the first one is refused once. Returns the three request bodies.
 fn check(fault: Fault) -> [String; 3] {
     let upstream = upstream();
     let client = client(Style::OpenAi, &upstream.url());
     upstream.fault(fault);
-    assert!(client.ask(&prompt()).is_ok());
-    assert!(client.ask(&prompt()).is_ok());
+    assert!(client.send_blocking(&prompt()).is_ok());
+    assert!(client.send_blocking(&prompt()).is_ok());
     let seen = upstream.seen();
-    assert_eq!(seen.len(), 3, "one is asked again, and the next is right at once");
+    assert_eq!(seen.len(), 3, "one request is repeated, and the next one is adapted at once");
     [0, 1, 2].map(|i| seen[i].text())
 }
 
 #[test]
-fn another_name_for_the_length() {
+fn max_completion_tokens() {
     let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     let [first, second, third] = check(refused(message));
     assert!(first.contains("\"max_tokens\":500"), "{first}");
@@ -34,7 +34,7 @@ fn another_name_for_the_length() {
 }
 
 #[test]
-fn less_output() {
+fn a_smaller_output_limit() {
     let message = "max_tokens is too large: 500. This model supports at most 100 completion tokens.";
     let [_, second, third] = check(refused(message));
     assert!(second.contains("\"max_tokens\":100"), "{second}");
@@ -42,20 +42,20 @@ fn less_output() {
 }
 
 #[test]
-fn no_usage_in_a_stream() {
+fn without_usage_in_a_stream() {
     let body = r#"{"detail":[{"loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}"#;
     let [first, second, _] = check(Fault::Answer(422, body.to_owned()));
     assert!(first.contains("stream_options") && !second.contains("stream_options"), "{second}");
 }
 
 #[test]
-fn no_stream_at_all() {
+fn without_streaming() {
     let [_, second, _] = check(refused("Your organization must be verified to stream this model."));
     assert!(second.contains("\"stream\":false"), "{second}");
 }
 
 #[test]
-fn no_system_prompt() {
+fn without_a_system_prompt() {
     let [_, second, _] = check(refused("System role not supported"));
     assert!(
         !second.contains("\"system\"") && second.contains(r"You are brief.\n\nWhat is done?"),
@@ -64,35 +64,39 @@ fn no_system_prompt() {
 }
 
 #[test]
-fn a_refusal_that_stays_is_told() {
+fn a_repeated_refusal_is_returned() {
     let upstream = upstream();
     let client = client(Style::OpenAi, &upstream.url());
     let message = "Use 'max_completion_tokens' instead of 'max_tokens'.";
     upstream.fault(refused(message));
     upstream.fault(refused(message));
-    let fault = client.ask(&prompt()).unwrap_err();
-    assert_eq!((fault.class, fault.n_tries, upstream.n_seen()), (ErrorClass::Refused, 2, 2));
+    let error = client.send_blocking(&prompt()).unwrap_err();
+    assert_eq!((error.class, error.n_attempts, upstream.n_seen()), (ErrorClass::Refused, 2, 2));
 }
 
 #[test]
-fn an_address_that_was_right_as_it_was_written() {
+fn the_url_as_configured() {
     let upstream = upstream();
     let client = client(Style::OpenAi, &format!("{}/llm", upstream.url()));
     upstream.fault(Fault::Answer(404, "404 page not found".to_owned()));
-    assert!(client.ask(&prompt()).is_ok());
-    assert!(client.ask(&prompt()).is_ok());
+    assert!(client.send_blocking(&prompt()).is_ok());
+    assert!(client.send_blocking(&prompt()).is_ok());
     let paths: Vec<String> = upstream.seen().into_iter().map(|seen| seen.path).collect();
     assert_eq!(paths, ["/llm/v1/chat/completions", "/llm/chat/completions", "/llm/chat/completions"]);
 }
 
 #[test]
-fn addresses_as_people_write_them() {
+fn urls_in_every_form() {
     let upstream = upstream();
     for ending in ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/models"] {
-        assert!(client(Style::OpenAi, &format!("{}{ending}", upstream.url())).ask(&prompt()).is_ok());
+        assert!(
+            client(Style::OpenAi, &format!("{}{ending}", upstream.url())).send_blocking(&prompt()).is_ok()
+        );
     }
     for ending in ["", "/v1", "/v1/messages"] {
-        assert!(client(Style::Anthropic, &format!("{}{ending}", upstream.url())).ask(&prompt()).is_ok());
+        assert!(
+            client(Style::Anthropic, &format!("{}{ending}", upstream.url())).send_blocking(&prompt()).is_ok()
+        );
     }
     let paths = upstream.seen().into_iter().map(|seen| seen.path);
     assert!(paths.clone().take(6).all(|path| path == "/v1/chat/completions"));

@@ -1,25 +1,25 @@
-//! Each class of faults, by a real exchange.
+//! Every error class, in a real exchange.
 
 use std::net::TcpListener;
 
-use fanfold_provider::{ErrorClass, ProviderError as Failed, Style};
+use fanfold_provider::{ErrorClass, ProviderError, Style};
 use fanfold_testkit::upstream::{Fault, Limit};
 
-use crate::setting::{STYLES, ask, client, fault, prompt, upstream};
+use crate::setup::{STYLES, client, expect_error, prompt, send, upstream};
 
-/// Asks a provider with a fault, in both styles.
-fn check(told: &Fault, class: ErrorClass, status: Option<u16>) -> Vec<Failed> {
-    let failed = STYLES.map(|style| {
+/// Sends a prompt to a provider with a fault, in both styles.
+fn check(fault: &Fault, class: ErrorClass, status: Option<u16>) -> Vec<ProviderError> {
+    let error = STYLES.map(|style| {
         let upstream = upstream();
-        upstream.fault(told.clone());
-        let failed = fault(style, &upstream.url(), class);
-        assert_eq!(failed.status, status, "{told:?}: {failed}");
-        assert_eq!((failed.n_tries, upstream.n_seen()), (1, 1));
-        assert!(failed.to_string().starts_with(&format!("m at {}: ", upstream.url())), "{failed}");
-        assert!(ask(style, &upstream.url()).is_ok(), "and then all is well");
-        failed
+        upstream.fault(fault.clone());
+        let error = expect_error(style, &upstream.url(), class);
+        assert_eq!(error.status, status, "{fault:?}: {error}");
+        assert_eq!((error.n_attempts, upstream.n_seen()), (1, 1));
+        assert!(error.to_string().starts_with(&format!("m at {}: ", upstream.url())), "{error}");
+        assert!(send(style, &upstream.url()).is_ok(), "the next request succeeds");
+        error
     });
-    failed.into()
+    error.into()
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn auth_401_and_403() {
 }
 
 #[test]
-fn quota_402_and_a_429_that_does_not_pass() {
+fn quota_402_and_429_without_credit() {
     check(&Fault::Status(402), ErrorClass::Quota, Some(402));
     let body = r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}"#;
     check(&Fault::Answer(429, body.to_owned()), ErrorClass::Quota, Some(429));
@@ -38,29 +38,29 @@ fn quota_402_and_a_429_that_does_not_pass() {
 
 #[test]
 fn rate_429() {
-    for failed in check(&Fault::Status(429), ErrorClass::Rate, Some(429)) {
-        assert_eq!(failed.retry_after.map(|wish| wish.as_secs()), Some(7));
-        assert!(failed.hint().contains("7 s"), "{}", failed.hint());
+    for error in check(&Fault::Status(429), ErrorClass::Rate, Some(429)) {
+        assert_eq!(error.retry_after.map(|wish| wish.as_secs()), Some(7));
+        assert!(error.hint().contains("7 s"), "{}", error.hint());
     }
 }
 
 #[test]
-fn overflow_says_the_limit() {
+fn overflow_reports_the_limit() {
     for style in STYLES {
         let upstream = upstream();
         upstream.set_limit(Some(Limit::Bytes(40)));
-        assert_eq!(fault(style, &upstream.url(), ErrorClass::Overflow).limit, Some(10));
+        assert_eq!(expect_error(style, &upstream.url(), ErrorClass::Overflow).limit, Some(10));
     }
 }
 
 #[test]
-fn no_model_of_that_name() {
+fn no_model_names_the_model() {
     for style in STYLES {
         let upstream = upstream();
         upstream.set_models(&["n", "o"]);
-        let failed = fault(style, &upstream.url(), ErrorClass::NoModel);
-        assert!(failed.hint().contains("`m`"), "{}", failed.hint());
-        assert_eq!(upstream.n_seen(), 1, "the address was right, and nothing else is tried");
+        let error = expect_error(style, &upstream.url(), ErrorClass::NoModel);
+        assert!(error.hint().contains("`m`"), "{}", error.hint());
+        assert_eq!(upstream.n_seen(), 1, "no other URL is tried");
     }
 }
 
@@ -79,32 +79,32 @@ fn refused_by_a_filter() {
     for (style, stop) in [(Style::OpenAi, "content_filter"), (Style::Anthropic, "refusal")] {
         let upstream = upstream();
         upstream.fault(Fault::Stop(stop.to_owned()));
-        fault(style, &upstream.url(), ErrorClass::Refused);
+        expect_error(style, &upstream.url(), ErrorClass::Refused);
     }
 }
 
 #[test]
-fn empty_200_without_a_body_or_without_a_word() {
+fn empty_200_without_body_or_text() {
     check(&Fault::Answer(200, String::new()), ErrorClass::Empty, None);
     check(&Fault::Say(String::new()), ErrorClass::Empty, None);
     check(&Fault::Say(" \n".to_owned()), ErrorClass::Empty, None);
 }
 
 #[test]
-fn broken_pages_and_halves() {
+fn broken_pages_and_incomplete_answers() {
     check(&Fault::Garbage, ErrorClass::Broken, None);
     check(
         &Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()),
         ErrorClass::Broken,
         None,
     );
-    for failed in check(&Fault::Page(200), ErrorClass::Broken, None) {
+    for error in check(&Fault::Page(200), ErrorClass::Broken, None) {
         assert!(
-            failed.message.contains("200 from the gateway") && !failed.message.contains("color"),
-            "{failed}"
+            error.message.contains("200 from the gateway") && !error.message.contains("color"),
+            "{error}"
         );
     }
-    // The stream closes early: in good order, and not.
+    // The stream ends early, with and without a proper end of the body.
     for n_events in 1..4 {
         check(&Fault::Cut(n_events), ErrorClass::Broken, None);
         check(&Fault::Die(n_events), ErrorClass::Broken, None);
@@ -113,7 +113,7 @@ fn broken_pages_and_halves() {
 }
 
 #[test]
-fn an_error_inside_of_200() {
+fn errors_with_status_200() {
     for n_events in [0, 1, 3] {
         check(&Fault::Late(n_events), ErrorClass::Server, None);
     }
@@ -126,27 +126,27 @@ fn connection_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let failed = fault(Style::OpenAi, &url, ErrorClass::Connection);
-    assert!(failed.message.to_lowercase().contains("refused"), "{failed}");
+    let error = expect_error(Style::OpenAi, &url, ErrorClass::Connection);
+    assert!(error.message.to_lowercase().contains("refused"), "{error}");
 }
 
 #[test]
-fn connection_hung_up() {
+fn connection_closed_before_an_answer() {
     check(&Fault::HangUp, ErrorClass::Connection, None);
 }
 
 #[test]
-fn a_name_that_is_not_known() {
-    let failed = fault(Style::OpenAi, "http://nobody-at-all.invalid", ErrorClass::Connection);
-    assert!(failed.message.contains("the name is not known"), "{failed}");
+fn unknown_host_name() {
+    let error = expect_error(Style::OpenAi, "http://nobody-at-all.invalid", ErrorClass::Connection);
+    assert!(error.message.contains("unknown host name"), "{error}");
 }
 
 #[test]
-fn tls_where_a_plain_server_answers() {
+fn tls_to_a_plain_server() {
     let upstream = upstream();
     let url = upstream.url().replace("http:", "https:");
-    let failed = fault(Style::OpenAi, &url, ErrorClass::Connection);
-    assert!(failed.message.contains("TLS"), "{failed}");
+    let error = expect_error(Style::OpenAi, &url, ErrorClass::Connection);
+    assert!(error.message.contains("TLS"), "{error}");
 }
 
 #[test]
@@ -154,6 +154,6 @@ fn a_redirect_is_not_followed() {
     let upstream = upstream();
     let headers = vec![("location".to_owned(), "http://127.0.0.1:1/elsewhere".to_owned())];
     upstream.fault(Fault::With(307, headers, String::new()));
-    let failed = client(Style::OpenAi, &upstream.url()).ask(&prompt()).unwrap_err();
-    assert_eq!((failed.class, failed.status), (ErrorClass::Broken, Some(307)));
+    let error = client(Style::OpenAi, &upstream.url()).send_blocking(&prompt()).unwrap_err();
+    assert_eq!((error.class, error.status), (ErrorClass::Broken, Some(307)));
 }

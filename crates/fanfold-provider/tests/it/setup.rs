@@ -1,28 +1,30 @@
-//! A scripted provider, and a client of it.
+//! A scripted provider and a client for it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use fanfold_provider::{Client, Endpoint, ErrorClass, ModelAnswer, Prompt, ProviderError, Style, Timeouts};
+use fanfold_provider::{
+    Endpoint, ErrorClass, ModelAnswer, ModelClient, ModelPrompt, ProviderError, Style, Timeouts,
+};
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 
 pub(crate) const STYLES: [Style; 2] = [Style::OpenAi, Style::Anthropic];
 
-/// A provider that says one sentence.
+/// A provider that answers with one sentence.
 pub(crate) fn upstream() -> Upstream {
-    Upstream::start(Script::of(|_| said("All of it is done, and well — so it is."))).unwrap()
+    Upstream::start(Script::of(|_| say("All of it is done, and well — so it is."))).unwrap()
 }
 
-pub(crate) fn said(text: &str) -> Said {
+pub(crate) fn say(text: &str) -> Said {
     Said { text: text.to_owned(), ..Said::default() }
 }
 
-pub(crate) fn prompt() -> Prompt {
-    Prompt { system: "You are brief.".to_owned(), user: "What is done?".to_owned(), max_tokens: 500 }
+pub(crate) fn prompt() -> ModelPrompt {
+    ModelPrompt { system: "You are brief.".to_owned(), user: "What is done?".to_owned(), max_tokens: 500 }
 }
 
-/// An endpoint that is asked once, by clocks that a test can wait for.
+/// An endpoint without retries, with timeouts that a test can wait for.
 pub(crate) fn endpoint(style: Style, url: &str) -> Endpoint {
     let second = Duration::from_secs(10);
     let timeouts =
@@ -30,24 +32,24 @@ pub(crate) fn endpoint(style: Style, url: &str) -> Endpoint {
     Endpoint { timeouts, n_retries: 0, ..Endpoint::new(style, url, "m") }
 }
 
-pub(crate) fn client(style: Style, url: &str) -> Client {
-    Client::new(endpoint(style, url)).unwrap()
+pub(crate) fn client(style: Style, url: &str) -> ModelClient {
+    ModelClient::new(endpoint(style, url)).unwrap()
 }
 
-pub(crate) fn ask(style: Style, url: &str) -> Result<ModelAnswer, ProviderError> {
-    client(style, url).ask(&prompt())
+pub(crate) fn send(style: Style, url: &str) -> Result<ModelAnswer, ProviderError> {
+    client(style, url).send_blocking(&prompt())
 }
 
-/// The fault of a request, which has the class that is expected.
-pub(crate) fn fault(style: Style, url: &str, class: ErrorClass) -> ProviderError {
-    let fault = ask(style, url).unwrap_err();
-    assert_eq!(fault.class, class, "{fault}");
-    assert!(fault.message.chars().count() <= 220, "{fault}");
-    assert!(!fault.hint().is_empty());
-    fault
+/// The error of a request, which must have the given class.
+pub(crate) fn expect_error(style: Style, url: &str, class: ErrorClass) -> ProviderError {
+    let error = send(style, url).unwrap_err();
+    assert_eq!(error.class, class, "{error}");
+    assert!(error.message.chars().count() <= 220, "{error}");
+    assert!(!error.hint().is_empty());
+    error
 }
 
-/// A server that reads one request for each answer and writes the answer in the pieces given, with a pause between.
+/// A server that reads one request per answer and writes each answer in pieces, with a pause after each piece.
 pub(crate) fn raw(answers: Vec<Vec<Vec<u8>>>, pause: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

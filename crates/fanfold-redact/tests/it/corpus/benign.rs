@@ -1,7 +1,7 @@
-//! Texts that look like secrets and are none. A redactor must leave them as they are.
+//! Benign texts that look like secrets. A redactor must not change them.
 
-/// All innocent texts. Most are one line.
-pub(crate) fn innocent() -> Vec<&'static str> {
+/// All benign texts, most of them one line.
+pub(crate) fn benign() -> Vec<&'static str> {
     [HASHES, PLACEHOLDERS, REFERENCES, CODE, COUNTS, IDS, PUBLIC, ADDRESSES, PROSE, TOOLS].concat()
 }
 
@@ -34,7 +34,7 @@ const HASHES: &[&str] = &[
     "build-id: 0x7ffeefbff5c8",
 ];
 
-/// What stands where a secret would.
+/// Placeholders for secrets.
 const PLACEHOLDERS: &[&str] = &[
     "OPENAI_API_KEY=<your-api-key>",
     "OPENAI_API_KEY=sk-...",
@@ -62,7 +62,7 @@ const PLACEHOLDERS: &[&str] = &[
     "[--password PASSWORD] [--user USER]",
 ];
 
-/// Names of a place where the secret is, and not the secret.
+/// References to secrets.
 const REFERENCES: &[&str] = &[
     "api_key=os.environ[\"OPENAI_API_KEY\"]",
     "api_key = os.getenv(\"MISTRAL_API_KEY\")",
@@ -96,7 +96,7 @@ const REFERENCES: &[&str] = &[
     "api_key: op://dev/openai/credential",
 ];
 
-/// Code that speaks of passwords and tokens.
+/// Code that handles passwords and tokens.
 const CODE: &[&str] = &[
     "    password: String,",
     "    pub token: Option<String>,",
@@ -145,7 +145,7 @@ const CODE: &[&str] = &[
     "use crate::auth::password::PasswordHasher;",
 ];
 
-/// Numbers and settings with such names.
+/// Numbers and settings with names like those of secrets.
 const COUNTS: &[&str] = &[
     "token_count = 4096",
     "max_tokens: 1024",
@@ -172,7 +172,7 @@ const COUNTS: &[&str] = &[
     "sort_key=created_at&partition_key=user_id",
 ];
 
-/// Names of things: requests, calls, objects.
+/// Ids of requests, calls and objects.
 const IDS: &[&str] = &[
     "request_id=7f9c24e8-3b12-4fef-91e0-5d1f2c3b4a59",
     "x-request-id: req_011CSHoEeqs5C35K2UUqR7Fy",
@@ -198,7 +198,7 @@ const IDS: &[&str] = &[
     "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66",
 ];
 
-/// Keys and data that are public.
+/// Public keys and data.
 const PUBLIC: &[&str] = &[
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEXvC4pXqQmZ0u9rSxk1Yc5Nn2aR7t\n-----END PUBLIC KEY-----",
@@ -214,7 +214,7 @@ const PUBLIC: &[&str] = &[
     "The JWT header is base64url of {\"alg\":\"none\"}",
 ];
 
-/// Addresses without a secret, or with a word from a manual.
+/// URLs without a secret, or with an example from a manual.
 const ADDRESSES: &[&str] = &[
     "https://user@host.example.com/path",
     "git@github.com:owner/name.git",
@@ -260,7 +260,7 @@ const PROSE: &[&str] = &[
     "auth: token required",
 ];
 
-/// What commands are called and what they print.
+/// Command names and command output.
 const TOOLS: &[&str] = &[
     "docker login --username ada --password-stdin",
     "mysql -u root -p shop",

@@ -1,4 +1,4 @@
-//! A turn: asked before the call, written down after it, in order, and ended in good order.
+//! Turns: text is recalled before the request, written after the answer, in order, up to the end of the conversation.
 
 use std::time::{Duration, Instant};
 
@@ -8,31 +8,31 @@ use fanfold_memory::{
 use fanfold_testkit::memory::{Manner, Memories};
 use serde_json::json;
 
-use crate::setting::{count, http, limits, mcp, program, recall, turn, until};
+use crate::setup::{count, http, limits, mcp, program, recall, turn, until};
 
 const FACTS: [&str; 2] = ["the staging port is 8443", "releases are cut on Tuesdays"];
 
-/// Time enough for a busy machine, where a test is not about time.
-fn patient() -> MemoryLimits {
+/// Generous timeouts for tests that do not depend on time.
+fn long_timeouts() -> MemoryLimits {
     MemoryLimits { deadline: Duration::from_secs(20), call: Duration::from_secs(20), ..limits() }
 }
 
 #[test]
-fn every_kind_of_provider_recalls_and_remembers() {
+fn all_providers_recall_and_write() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let server = Memories::start(Manner::Well, &FACTS);
-    let places = [http(&server.url()), mcp(&server.mcp_url()), program(Manner::Well, &log)];
-    for place in places {
-        let name = format!("{place:?}");
-        let keeper = crate::setting::keeper(place, patient());
+    let addresses = [http(&server.url()), mcp(&server.mcp_url()), program(Manner::Well, &log)];
+    for address in addresses {
+        let name = format!("{address:?}");
+        let client = crate::setup::client(address, long_timeouts());
         let first = turn(1, "Which port does staging use?");
-        let (text, _) = recall(&keeper, &first);
+        let (text, _) = recall(&client, &first);
         assert_eq!(text.as_deref(), Some("- the staging port is 8443"), "{name}");
-        keeper.turn_answered(&first, "It is 8443.");
-        assert!(until(|| count(&keeper, MemoryEvent::Synced) == 1), "{name}");
-        let abandoned = keeper.stop();
-        assert_eq!((abandoned.n_writes, abandoned.is_stopped), (0, false), "{name}");
+        client.turn_answered(&first, "It is 8443.");
+        assert!(until(|| count(&client, MemoryEvent::Synced) == 1), "{name}");
+        let unfinished = client.stop();
+        assert_eq!((unfinished.n_writes, unfinished.is_stopped), (0, false), "{name}");
     }
     let said =
         json!({ "session": "this-talk", "user": "Which port does staging use?", "assistant": "It is 8443." });
@@ -44,18 +44,18 @@ fn every_kind_of_provider_recalls_and_remembers() {
 }
 
 #[test]
-fn writes_keep_their_order_and_the_end_comes_last() {
+fn writes_are_ordered_and_the_end_is_last() {
     let server = Memories::start(Manner::Slow(3), &[]);
-    let keeper = keeper(&server);
+    let client = client(&server);
     for i in 0..20 {
         let asked = turn(i, &format!("question {i}"));
-        keeper.turn_answered(&asked, &format!("answer {i}"));
+        client.turn_answered(&asked, &format!("answer {i}"));
         if i % 5 == 0 {
-            keeper.offer_folded(&asked, &[format!("folded {i}")]);
+            client.offer_folded(&asked, &[format!("folded {i}")]);
         }
     }
-    let abandoned = keeper.stop();
-    assert_eq!((abandoned.n_writes, abandoned.is_stopped), (0, false));
+    let unfinished = client.stop();
+    assert_eq!((unfinished.n_writes, unfinished.is_stopped), (0, false));
     let order: Vec<String> = server
         .asked()
         .into_iter()
@@ -77,115 +77,116 @@ fn writes_keep_their_order_and_the_end_comes_last() {
 }
 
 #[test]
-fn a_conversation_that_was_silent_for_long_has_ended_and_may_go_on() {
+fn an_idle_conversation_ends_and_may_continue() {
     let server = Memories::start(Manner::Well, &[]);
-    let brief = MemoryLimits { idle: Duration::from_millis(60), ..patient() };
-    let keeper = crate::setting::keeper(http(&server.url()), brief);
+    let brief = MemoryLimits { idle: Duration::from_millis(60), ..long_timeouts() };
+    let client = crate::setup::client(http(&server.url()), brief);
     let n_ended = || server.asked_by("end").len();
-    keeper.turn_answered(&turn(1, "question 1"), "answer 1");
-    assert!(until(|| n_ended() == 1), "nobody had to say so");
+    client.turn_answered(&turn(1, "question 1"), "answer 1");
+    assert!(until(|| n_ended() == 1), "the idle conversation was ended");
     assert_eq!(server.asked_by("end"), [json!({ "session": "this-talk" })]);
-    keeper.turn_answered(&turn(2, "question 2"), "answer 2");
-    assert!(until(|| n_ended() == 2), "it went on, and ended again");
-    keeper.stop();
-    assert_eq!(n_ended(), 2, "it is told once");
+    client.turn_answered(&turn(2, "question 2"), "answer 2");
+    assert!(until(|| n_ended() == 2), "it continued and was ended again");
+    client.stop();
+    assert_eq!(n_ended(), 2, "it is ended once");
     let order: Vec<String> = server.asked().into_iter().map(|(route, _)| route).collect();
     let order: Vec<&str> = order.iter().map(String::as_str).filter(|route| *route != "prefetch").collect();
     assert_eq!(order, ["sync", "end", "sync", "end"]);
 }
 
 #[test]
-fn a_conversation_goes_on_while_it_asks() {
+fn requests_keep_a_conversation_active() {
     let server = Memories::start(Manner::Well, &[]);
     let idle = Duration::from_millis(500);
-    let keeper = crate::setting::keeper(http(&server.url()), MemoryLimits { idle, ..patient() });
-    keeper.turn_answered(&turn(1, "question 1"), "answer 1");
+    let client = crate::setup::client(http(&server.url()), MemoryLimits { idle, ..long_timeouts() });
+    client.turn_answered(&turn(1, "question 1"), "answer 1");
     let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
     // The requests of one long turn, which is not answered yet.
     for _ in 0..9 {
-        recall(&keeper, &turn(2, "question 2"));
+        recall(&client, &turn(2, "question 2"));
         longest = longest.max(last.elapsed());
         last = Instant::now();
         std::thread::sleep(Duration::from_millis(80));
     }
-    // A busy machine may have slept longer.
-    let was_heard = longest.max(last.elapsed()) < idle;
-    assert!(!was_heard || server.asked_by("end").is_empty());
+    // On a busy machine a sleep may exceed the idle time.
+    let was_active = longest.max(last.elapsed()) < idle;
+    assert!(!was_active || server.asked_by("end").is_empty());
 }
 
 #[test]
-fn a_conversation_that_was_replaced_by_others_has_ended() {
+fn above_the_limit_the_longest_idle_conversation_is_ended() {
     let server = Memories::start(Manner::Well, &[]);
-    let keeper = crate::setting::keeper(http(&server.url()), MemoryLimits { conversations: 2, ..patient() });
+    let client =
+        crate::setup::client(http(&server.url()), MemoryLimits { conversations: 2, ..long_timeouts() });
     for name in ["a", "b", "a", "c"] {
-        keeper.turn_answered(&MemoryTurn { conversation: name.to_owned(), ..turn(1, "question") }, "answer");
+        client.turn_answered(&MemoryTurn { conversation: name.to_owned(), ..turn(1, "question") }, "answer");
     }
     assert!(until(|| server.asked_by("end").len() == 1));
-    assert_eq!(server.asked_by("end"), [json!({ "session": "b" })], "it was silent longest");
-    keeper.stop();
+    assert_eq!(server.asked_by("end"), [json!({ "session": "b" })], "it was idle longest");
+    client.stop();
     let ended: Vec<String> =
         server.asked_by("end").iter().map(|end| end["session"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(ended, ["b", "a", "c"], "the others end with the keeper");
+    assert_eq!(ended, ["b", "a", "c"], "the others are ended by `stop`");
 }
 
 #[test]
-fn a_turn_keeps_what_was_recalled_for_it() {
+fn all_requests_of_a_turn_get_the_same_text() {
     let server = Memories::start(Manner::Well, &FACTS);
-    let keeper = keeper(&server);
+    let client = client(&server);
     let first = turn(1, "the staging port?");
-    let (text, _) = recall(&keeper, &first);
+    let (text, _) = recall(&client, &first);
     server.set(Manner::Hangs);
     for _ in 0..3 {
-        let (again, took) = recall(&keeper, &first);
+        let (again, took) = recall(&client, &first);
         assert_eq!(again, text);
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    assert_eq!(server.asked_by("prefetch").len(), 1, "it was asked once");
+    assert_eq!(server.asked_by("prefetch").len(), 1, "only one search was sent");
 }
 
 #[test]
-fn what_was_looked_for_ahead_stands_in_when_nothing_comes() {
+fn a_prefetched_text_is_used_when_a_search_is_late() {
     let server = Memories::start(Manner::Well, &FACTS);
-    let keeper = crate::setting::keeper(http(&server.url()), limits());
-    keeper.turn_answered(&turn(1, "the staging port?"), "8443");
+    let client = crate::setup::client(http(&server.url()), limits());
+    client.turn_answered(&turn(1, "the staging port?"), "8443");
     assert!(until(|| server.asked_by("prefetch").len() == 1));
-    // The answer is on its way back.
+    // Wait for the answer to arrive.
     std::thread::sleep(Duration::from_millis(100));
     server.set(Manner::Hangs);
-    let (text, took) = recall(&keeper, &turn(2, "and the other port?"));
+    let (text, took) = recall(&client, &turn(2, "and the other port?"));
     assert_eq!(text.as_deref(), Some("- the staging port is 8443"));
     assert!(took < Duration::from_millis(600), "{took:?}");
 }
 
 #[test]
-fn secrets_and_scaffolding_do_not_leave() {
+fn secrets_and_client_text_are_not_sent() {
     let server = Memories::start(Manner::Well, &[]);
-    let keeper = keeper(&server);
+    let client = client(&server);
     let secret = format!("ghp_{}", "a1B2".repeat(9));
     let asked = format!("<system-reminder>be brief</system-reminder>push with {secret}");
     let pushing = turn(1, &asked);
-    recall(&keeper, &pushing);
-    keeper.turn_answered(&pushing, &format!("pushed with {secret}"));
-    keeper.offer_folded(&pushing, &[format!("token {secret}")]);
-    keeper.stop();
+    recall(&client, &pushing);
+    client.turn_answered(&pushing, &format!("pushed with {secret}"));
+    client.offer_folded(&pushing, &[format!("token {secret}")]);
+    client.stop();
     let all = serde_json::to_string(&server.asked()).unwrap();
     assert!(!all.contains(&secret) && !all.contains("be brief"), "{all}");
     assert!(all.matches("[redacted").count() >= 4, "{all}");
-    // What nobody said is not remembered.
+    // Turns without user text or without an answer are not written.
     let server = Memories::start(Manner::Well, &[]);
-    let quiet = self::keeper(&server);
+    let quiet = self::client(&server);
     quiet.turn_answered(&turn(1, "<system-reminder>x</system-reminder>"), "done");
     quiet.turn_answered(&turn(2, "hello"), "  ");
     quiet.stop();
     assert_eq!(server.asked(), []);
 }
 
-fn keeper(server: &Memories) -> MemoryClient {
-    crate::setting::keeper(http(&server.url()), patient())
+fn client(server: &Memories) -> MemoryClient {
+    crate::setup::client(http(&server.url()), long_timeouts())
 }
 
 #[test]
-fn the_files_are_recalled_too_with_or_without_a_provider() {
+fn memory_files_are_recalled_without_a_provider() {
     let folder = tempfile::tempdir().unwrap();
     let memory = MemoryFiles::new(folder.path());
     memory.change(MemoryFile::Notes, &[EntryChange::Add("the tests need a server".to_owned())]).unwrap();
@@ -193,24 +194,27 @@ fn the_files_are_recalled_too_with_or_without_a_provider() {
     let alone = MemoryClient::start(None, Some(memory), limits(), None).unwrap();
     let (text, took) = recall(&alone, &turn(1, "hello there"));
     assert_eq!(text.as_deref(), Some("- the tests need a server\n- prefers short answers"));
-    assert!(took < Duration::from_millis(200), "nobody is waited for: {took:?}");
+    assert!(took < Duration::from_millis(200), "nothing is awaited: {took:?}");
 }
 
 #[test]
-fn too_much_work_is_dropped_and_the_end_does_not_wait_for_long() {
+fn a_full_queue_drops_jobs_and_stop_is_limited_in_time() {
     let server = Memories::start(Manner::Hangs, &[]);
     let few = MemoryLimits { queue: 4, shutdown: Duration::from_millis(400), ..limits() };
-    let keeper = crate::setting::keeper(http(&server.url()), few);
+    let client = crate::setup::client(http(&server.url()), few);
     for i in 0..10 {
-        keeper.turn_answered(&turn(i, "question"), "answer");
+        client.turn_answered(&turn(i, "question"), "answer");
     }
-    assert!(count(&keeper, MemoryEvent::Dropped) > 0);
+    assert!(count(&client, MemoryEvent::Dropped) > 0);
     let began = Instant::now();
-    let abandoned = keeper.stop();
+    let unfinished = client.stop();
     let took = began.elapsed();
-    assert!(abandoned.is_stopped && abandoned.n_writes > 0 && abandoned.n_prefetches > 0, "{abandoned:?}");
+    assert!(
+        unfinished.is_stopped && unfinished.n_writes > 0 && unfinished.n_prefetches > 0,
+        "{unfinished:?}"
+    );
     assert!(took < Duration::from_millis(1_500), "{took:?}");
     let began = Instant::now();
-    drop(keeper);
-    assert!(began.elapsed() < Duration::from_millis(500), "what hangs keeps nobody");
+    drop(client);
+    assert!(began.elapsed() < Duration::from_millis(500), "a hanging search does not delay drop");
 }

@@ -1,24 +1,24 @@
-//! Each timeout, with the words that name it.
+//! Every timeout and its message.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Client, ErrorClass, KeySource, Style, Timeouts};
+use fanfold_provider::{ErrorClass, KeySource, ModelClient, Style, Timeouts};
 use fanfold_testkit::upstream::Fault;
 
-use crate::setting::{STYLES, endpoint, prompt, upstream};
+use crate::setup::{STYLES, endpoint, prompt, upstream};
 
 const LONG: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Asks with given clocks, and gives the words of the timeout.
+/// Sends a prompt with given timeouts and returns the message of the error.
 fn check(url: &str, style: Style, timeouts: Timeouts) -> String {
-    let client = Client::new(fanfold_provider::Endpoint { timeouts, ..endpoint(style, url) }).unwrap();
+    let client = ModelClient::new(fanfold_provider::Endpoint { timeouts, ..endpoint(style, url) }).unwrap();
     let began = Instant::now();
-    let fault = client.ask(&prompt()).unwrap_err();
-    assert_eq!(fault.class, ErrorClass::Timeout, "{fault}");
+    let error = client.send_blocking(&prompt()).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Timeout, "{error}");
     assert!(began.elapsed() >= SHORT && began.elapsed() < LONG / 3, "{:?}", began.elapsed());
-    fault.message
+    error.message
 }
 
 fn long() -> Timeouts {
@@ -26,39 +26,39 @@ fn long() -> Timeouts {
 }
 
 #[test]
-fn the_first_byte() {
+fn first_byte() {
     for style in STYLES {
         let upstream = upstream();
         upstream.fault(Fault::Stall(LONG));
-        let words = check(&upstream.url(), style, Timeouts { first: SHORT, ..long() });
-        assert_eq!(words, "no answer began within 300 ms");
+        let message = check(&upstream.url(), style, Timeouts { first: SHORT, ..long() });
+        assert_eq!(message, "no answer began within 300 ms");
     }
 }
 
 #[test]
-fn between_two_bytes() {
+fn between_two_chunks() {
     for style in STYLES {
         let upstream = upstream();
         upstream.fault(Fault::Drip(LONG));
-        let words = check(&upstream.url(), style, Timeouts { idle: SHORT, ..long() });
-        assert_eq!(words, "nothing came for 300 ms in the middle of it");
+        let message = check(&upstream.url(), style, Timeouts { idle: SHORT, ..long() });
+        assert_eq!(message, "the answer stalled for 300 ms");
     }
 }
 
 #[test]
-fn all_of_it() {
+fn total() {
     for style in STYLES {
-        // It is never silent for long, and still never done.
+        // The answer never stalls, but it does not end either.
         let upstream = upstream();
         upstream.fault(Fault::Drip(SHORT / 3));
-        let words = check(&upstream.url(), style, Timeouts { total: SHORT, ..long() });
-        assert_eq!(words, "it was not done within 300 ms");
+        let message = check(&upstream.url(), style, Timeouts { total: SHORT, ..long() });
+        assert_eq!(message, "the request was not finished within 300 ms");
     }
 }
 
 #[test]
-fn the_connection() {
-    // A queue that is full lets nobody in: the system does not answer.
+fn connecting() {
+    // With a full accept queue the system does not answer connection requests.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let mut waiting = Vec::new();
@@ -66,19 +66,19 @@ fn the_connection() {
         waiting.push(stream);
         assert!(waiting.len() < 5000, "the queue is never full here");
     }
-    let words = check(&format!("http://{address}"), Style::OpenAi, Timeouts { connect: SHORT, ..long() });
-    assert_eq!(words, "no connection within 300 ms");
+    let message = check(&format!("http://{address}"), Style::OpenAi, Timeouts { connect: SHORT, ..long() });
+    assert_eq!(message, "no connection within 300 ms");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_does_not_come() {
+fn key_command() {
     let upstream = upstream();
     let timeouts = Timeouts { total: SHORT, ..long() };
     let key = KeySource::Command("sleep 30".to_owned());
     let endpoint = fanfold_provider::Endpoint { timeouts, key, ..endpoint(Style::OpenAi, &upstream.url()) };
     let began = Instant::now();
-    let fault = Client::new(endpoint).unwrap().ask(&prompt()).unwrap_err();
-    assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Timeout, 0), "{fault}");
+    let error = ModelClient::new(endpoint).unwrap().send_blocking(&prompt()).unwrap_err();
+    assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Timeout, 0), "{error}");
     assert!(began.elapsed() < LONG / 3);
 }

@@ -1,4 +1,4 @@
-//! Providers that are scripted, and turns.
+//! Scripted providers and turns.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fanfold_memory::{MemoryClient, MemoryEvent, MemoryLimits, MemoryProvider, MemoryTurn, ProviderAddress};
 use fanfold_testkit::memory::{Manner, arguments, environment, serve_stdio};
 
-/// Quick limits, so that a test does not wait for long.
+/// Short timeouts, for quick tests.
 pub(crate) fn limits() -> MemoryLimits {
     MemoryLimits {
         deadline: Duration::from_millis(250),
@@ -16,8 +16,8 @@ pub(crate) fn limits() -> MemoryLimits {
     }
 }
 
-pub(crate) fn keeper(place: ProviderAddress, limits: MemoryLimits) -> MemoryClient {
-    MemoryClient::start(Some(MemoryProvider::new(place)), None, limits, None).unwrap()
+pub(crate) fn client(address: ProviderAddress, limits: MemoryLimits) -> MemoryClient {
+    MemoryClient::start(Some(MemoryProvider::new(address)), None, limits, None).unwrap()
 }
 
 pub(crate) fn http(url: &str) -> ProviderAddress {
@@ -28,33 +28,33 @@ pub(crate) fn mcp(url: &str) -> ProviderAddress {
     ProviderAddress::Mcp { url: url.to_owned(), key: None }
 }
 
-/// This binary as a program that speaks MCP; what is written to it goes into a file.
+/// This test binary as an MCP program. It writes the calls it gets to a log file.
 pub(crate) fn program(manner: Manner, log: &Path) -> ProviderAddress {
     ProviderAddress::Program {
         program: std::env::current_exe().unwrap().display().to_string(),
-        arguments: arguments("setting::a_scripted_program"),
+        arguments: arguments("setup::scripted_program"),
         environment: environment(manner, log),
     }
 }
 
 #[test]
 #[ignore = "a program that other tests start"]
-fn a_scripted_program() {
+fn scripted_program() {
     serve_stdio();
 }
 
-pub(crate) fn turn(number: usize, asked: &str) -> MemoryTurn {
-    MemoryTurn { conversation: "this-talk".to_owned(), number, prompt: asked.to_owned() }
+pub(crate) fn turn(number: usize, prompt: &str) -> MemoryTurn {
+    MemoryTurn { conversation: "this-talk".to_owned(), number, prompt: prompt.to_owned() }
 }
 
-/// What is recalled for a turn, and how long that took.
-pub(crate) fn recall(keeper: &MemoryClient, turn: &MemoryTurn) -> (Option<String>, Duration) {
+/// The recalled text of a turn, and how long it took.
+pub(crate) fn recall(client: &MemoryClient, turn: &MemoryTurn) -> (Option<String>, Duration) {
     let began = Instant::now();
-    let recalling = keeper.recall(turn, Duration::from_secs(60));
-    (keeper.recalled_text(&recalling), began.elapsed())
+    let recalling = client.recall(turn, Duration::from_secs(60));
+    (client.recalled_text(&recalling), began.elapsed())
 }
 
-/// Waits until something is true, for some seconds.
+/// Waits some seconds for a condition.
 pub(crate) fn until(is_true: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(10) {
@@ -66,6 +66,6 @@ pub(crate) fn until(is_true: impl Fn() -> bool) -> bool {
     false
 }
 
-pub(crate) fn count(keeper: &MemoryClient, deed: MemoryEvent) -> u64 {
-    keeper.counts().get(&deed).copied().unwrap_or_default()
+pub(crate) fn count(client: &MemoryClient, event: MemoryEvent) -> u64 {
+    client.counts().get(&event).copied().unwrap_or_default()
 }
