@@ -120,7 +120,7 @@ impl Engine {
             blobs,
         };
         serde_json::to_string(&line)
-            .map_err(|error| StoreError::Broken(format!("session {session}: {error}")).into())
+            .map_err(|error| StoreError::Corrupt(format!("session {session}: {error}")).into())
     }
 
     /// The messages that lead to some tips and not to the session's own, each after the one before it.

@@ -175,7 +175,7 @@ impl<'s> Opener<'s> {
         let Ok(tip) = fold.tip.parse() else { return Ok(None) };
         let read = match transcript(self.store, tip, &fold.frame, &fold.format) {
             // That something is missing is told of the handle that needs it.
-            Err(StoreError::NoNode(_) | StoreError::Broken(_)) => return Ok(None),
+            Err(StoreError::NoNode(_) | StoreError::Corrupt(_)) => return Ok(None),
             read => Rc::new(read?),
         };
         self.transcripts.insert(key, Rc::clone(&read));
@@ -212,7 +212,7 @@ fn transcript(store: &dyn Store, tip: NodeId, frame: &str, format: &str) -> Resu
     // What was said is the same whatever its dress.
     let body = body_of(store, Some(tip), 0, &frame, &Dresses::default())?;
     let (_, changes) = decode_as(&body.text, format, &frame).map_err(|error| {
-        StoreError::Broken(format!("the messages up to {tip} are not understood: {error}"))
+        StoreError::Corrupt(format!("the messages up to {tip} are not understood: {error}"))
     })?;
     let mut transcript = Transcript::new();
     changes.into_iter().for_each(|change| change.apply(&mut transcript, &Words));

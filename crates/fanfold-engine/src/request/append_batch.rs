@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use fanfold_core::Budget;
 use fanfold_store::{
-    Batch, BlobId, Millis, NewMessage, NewSession, Op, Relation, SessionChange as Alter, SessionRow,
+    Batch, BlobId, Millis, NewMessage, NewSession, Op, Relation, SessionRow, SessionUpdate as Alter,
 };
 use fanfold_wire::{Conversation, Format};
 

@@ -140,7 +140,7 @@ impl Engine {
         body: Body,
         terms_of: &TermsOf<'_>,
     ) -> Result<State, OpError> {
-        let broken = |what: String| OpError::Store(StoreError::Broken(what));
+        let broken = |what: String| OpError::Store(StoreError::Corrupt(what));
         let era = past.era(until).map(|era| past.notes[era].note.clone());
         let Some(Note::Began(began)) = era else {
             return Err(broken("the terms of a request are not noted".to_owned()));

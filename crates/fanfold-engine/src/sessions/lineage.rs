@@ -1,8 +1,8 @@
 //! Sessions that come from others: forks, rotations, and the newest of a line.
 
 use fanfold_store::{
-    Batch, EndReason, NewSession, NodeId, Op, ReadableSessions, Relation, SessionChange, SessionFilter,
-    SessionId, SessionRow, StoreError, readable_sessions,
+    Batch, EndReason, NewSession, NodeId, Op, ReadableSessions, Relation, SessionFilter, SessionId,
+    SessionRow, SessionUpdate, StoreError, readable_sessions,
 };
 
 use crate::engine::{Engine, OpError};
@@ -59,7 +59,7 @@ impl Engine {
     /// Ends a session. What is sent to it later takes it up again.
     pub fn end(&self, session: &SessionId, reason: EndReason) -> Result<(), OpError> {
         must_go_on(&self.row(session)?, "ended")?;
-        self.write(vec![Op::Update(session.clone(), SessionChange::End(reason))])
+        self.write(vec![Op::Update(session.clone(), SessionUpdate::End(reason))])
     }
 
     /// A session that takes another's place: what was said, the goal and the next numbered title go with it, and the
@@ -90,13 +90,13 @@ impl Engine {
         ];
         let mut set = |session: &SessionId, change| ops.push(Op::Update(session.clone(), change));
         if let Some(model) = &row.model {
-            set(&id, SessionChange::Model(model.clone()));
+            set(&id, SessionUpdate::Model(model.clone()));
         }
         if title.is_some() {
-            set(&id, SessionChange::Title(title));
+            set(&id, SessionUpdate::Title(title));
         }
         if let Some(goal) = &row.goal {
-            set(&id, SessionChange::Goal(Some(goal.clone())));
+            set(&id, SessionUpdate::Goal(Some(goal.clone())));
         }
         let ends = match child {
             Child::Fork(_) => None,
@@ -106,9 +106,9 @@ impl Engine {
         if let Some(reason) = ends {
             // A goal is pursued in one place.
             if row.goal.is_some() {
-                set(&row.id, SessionChange::Goal(None));
+                set(&row.id, SessionUpdate::Goal(None));
             }
-            set(&row.id, SessionChange::End(reason));
+            set(&row.id, SessionUpdate::End(reason));
         }
         let expect = vec![(row.id.clone(), row.tip)];
         self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops })?;

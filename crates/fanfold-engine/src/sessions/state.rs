@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
-use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
+use fanfold_store::{BlobId, NodeId, Role, Store, StoreError};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
 use crate::follow::pipeline::{Followed, count_changes, messages_of};
@@ -71,7 +71,7 @@ impl State {
         n_events: usize,
     ) -> Result<State, StoreError> {
         let DecodedBody { conversation, changes, ids, positions } = body;
-        let missing = || StoreError::Broken("a session without terms".to_owned());
+        let missing = || StoreError::Corrupt("a session without terms".to_owned());
         let terms_event = log.era(n_events).ok_or_else(missing)?;
         let Note::Began(began) = &log.notes[terms_event].note else { unreachable!("it sets terms") };
         let applied = log.holding(&positions, terms_event, n_events);
@@ -176,7 +176,7 @@ pub(crate) fn positions_of(ids: &[NodeId]) -> Positions {
 /// Whether a conversation can be continued between two messages. Items of one Responses reply make one step only if they
 /// are decoded together.
 pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Option<&str>) -> bool {
-    let is_the_models = |message: &str| matches!(role_of(message), Role::Assistant | Role::Other);
+    let is_the_models = |message: &str| matches!(Role::from_message(message), Role::Assistant | Role::Other);
     !format.has_replies_of_many_messages()
         || !(last.is_some_and(is_the_models) && next.is_some_and(is_the_models))
 }
@@ -281,7 +281,7 @@ impl Frames<'_> {
 
 /// What stood around the messages of a request.
 pub(crate) fn read_frame(store: &dyn Store, frame: &str) -> Result<Skeleton, StoreError> {
-    let missing = || StoreError::Broken(format!("the frame {frame} of a request is not there"));
+    let missing = || StoreError::Corrupt(format!("the frame {frame} of a request is not there"));
     let id: BlobId = frame.parse().map_err(|_| missing())?;
     let bytes = store.blob(id)?.ok_or_else(missing)?;
     Skeleton::read(&bytes).ok_or_else(missing)

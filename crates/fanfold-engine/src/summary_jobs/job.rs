@@ -226,11 +226,11 @@ impl Engine {
             let ops = notes.iter().map(|note| Op::AddEvent(wanted.session.clone(), note.event())).collect();
             let expect = vec![(wanted.session.clone(), row.tip)];
             match self.store.commit(&Batch { at: self.clock.now(), expected_tips: expect, ops }) {
-                Err(StoreError::Moved(_)) => {}
+                Err(StoreError::Conflict(_)) => {}
                 written => return Ok(written.map(|_| ended)?),
             }
         }
-        Err(StoreError::Moved(wanted.session.clone()).into())
+        Err(StoreError::Conflict(wanted.session.clone()).into())
     }
 }
 

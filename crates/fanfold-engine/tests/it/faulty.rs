@@ -41,10 +41,10 @@ impl Faulty {
     fn ask<T>(&self, ask: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let is_due = self.n_asked.fetch_add(1, Ordering::SeqCst) == self.fails_at;
         if is_due && self.when == When::Before {
-            return Err(StoreError::Full);
+            return Err(StoreError::DiskFull);
         }
         let answer = ask(&*self.inner);
-        if is_due { Err(StoreError::Full) } else { answer }
+        if is_due { Err(StoreError::DiskFull) } else { answer }
     }
 }
 
@@ -108,7 +108,7 @@ impl Store for Faulty {
         now: Millis,
     ) -> Result<LockOutcome, StoreError> {
         if self.has_broken_locks {
-            return Err(StoreError::Broken("locks".into()));
+            return Err(StoreError::Corrupt("locks".into()));
         }
         self.ask(|store| store.lock(session, holder, lease_ms, now))
     }
