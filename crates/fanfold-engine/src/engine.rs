@@ -56,7 +56,7 @@ pub fn store_hint(error: &StoreError) -> String {
         StoreError::SessionExists(_) => "choose another id",
         StoreError::NoNode(_) => "`fanfold doctor` checks the store",
         StoreError::TitleTaken { .. } => "choose another title",
-        StoreError::Moved(_) => "try again",
+        StoreError::Conflict(_) => "try again",
         StoreError::Busy { .. } => "try again when other processes are done",
         StoreError::TooNew { .. } => "use the newer version of fanfold",
         StoreError::ReadOnly(_) => "open the store by its own address to write to it",

@@ -1,9 +1,10 @@
-//! Times a store in a file: each step of a conversation committed, a fork, a fold, reading, and the size of the file.
+//! Measures a SQLite store: committing each step of a conversation, a fork, a fold, reading, search, and the file
+//! size.
 //!
-//! `cargo bench -p fanfold-store --bench store -- FILE...` with files as `../shared/tools/gen_transcripts.py` makes them
-//! gives one line of JSON for each; `cargo xtask bench store` runs Hermes beside it. With `--million N` it fills a store
-//! with N messages instead and tells how appending goes when it is nearly empty and when it is full. With `--turns FILE` it
-//! only appends, each turn committed, to be watched by `perf` or `strace`.
+//! `cargo bench -p fanfold-store --bench store -- FILE...` prints one line of JSON per transcript file, in the
+//! format of `../shared/tools/gen_transcripts.py`. `cargo xtask bench store` compares the results with Hermes.
+//! `--million N` fills a store with N messages and compares appending to it with appending to a small store.
+//! `--turns FILE` only appends, with one commit per turn, for use with `perf` or `strace`.
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
@@ -30,7 +31,7 @@ fn main() {
             println!("{} turns in {:.1?}", turns.len(), append_all(&turns));
         }),
         Some(_) => arguments.iter().for_each(|file| println!("{}", measure(file))),
-        None => eprintln!("no files were given, so there is nothing to time; see `cargo xtask bench store`"),
+        None => eprintln!("no files to measure; see `cargo xtask bench store`"),
     }
 }
 
@@ -38,7 +39,7 @@ fn measure(file: &str) -> String {
     let text = std::fs::read_to_string(file).unwrap();
     let messages = messages(&text);
     let steps = grouped(&messages, |role| role != "tool");
-    // Every message by itself, as Hermes does it; every step, as the engine does it; every turn.
+    // Commit each message, as Hermes does; each step, as the engine does; each turn.
     let sync = sync();
     let each = append_all(&grouped(&messages, |_| true));
     let turn = append_all(&grouped(&messages, |role| role == "user"));
@@ -51,9 +52,9 @@ fn measure(file: &str) -> String {
     let answer = |query: &str| {
         let request = SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() };
         let reply = search.answer_json(&request);
-        assert!(reply["count"].as_i64() > Some(0), "nothing was found: {reply}");
+        assert!(reply["count"].as_i64() > Some(0), "no results: {reply}");
     };
-    // The first search finds nothing indexed, and does it.
+    // The first search indexes all messages.
     let index = median(1, |_| answer("compact archive"));
     let broad = median(9, |_| answer("compact archive"));
     let rare = median(9, |_| answer("\"lineage parent\""));
@@ -92,7 +93,7 @@ fn measure(file: &str) -> String {
     )
 }
 
-/// How long the disk takes to sync 16 kB, in the middle: what no store that keeps its word can save.
+/// The median time to sync 16 kB to the disk, a lower bound for a durable commit.
 fn sync() -> Duration {
     use std::io::{Seek as _, Write as _};
     let mut file = tempfile::tempfile().unwrap();
@@ -104,9 +105,9 @@ fn sync() -> Duration {
 }
 
 /// A message and its role.
-type Message = (NewMessage, String);
+type MessageWithRole = (NewMessage, String);
 
-fn messages(text: &str) -> Vec<Message> {
+fn messages(text: &str) -> Vec<MessageWithRole> {
     let file: Value = serde_json::from_str(text).unwrap();
     let new = |message: &Value| {
         let role = message["role"].as_str().unwrap_or_default().to_owned();
@@ -115,8 +116,8 @@ fn messages(text: &str) -> Vec<Message> {
     file["messages"].as_array().unwrap().iter().map(new).collect()
 }
 
-/// Messages in batches; one begins at each message whose role says so.
-fn grouped(messages: &[Message], begins: impl Fn(&str) -> bool) -> Vec<Vec<NewMessage>> {
+/// Groups messages into batches; `begins` selects the roles that start a batch.
+fn grouped(messages: &[MessageWithRole], begins: impl Fn(&str) -> bool) -> Vec<Vec<NewMessage>> {
     let mut batches: Vec<Vec<NewMessage>> = Vec::new();
     for (message, role) in messages {
         match batches.last_mut() {
@@ -127,7 +128,7 @@ fn grouped(messages: &[Message], begins: impl Fn(&str) -> bool) -> Vec<Vec<NewMe
     batches
 }
 
-/// Appends batches to a new store, each committed and synced by itself.
+/// Appends batches to a new store with one synced commit each.
 fn append_all(batches: &[Vec<NewMessage>]) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     append_to(&SqliteStore::open(&folder.path().join("sessions.db")).unwrap(), batches)
@@ -164,7 +165,7 @@ fn create(store: &dyn Store, name: &str, tip: Option<NodeId>) {
     commit(store, vec![Op::Create(new)]);
 }
 
-/// Commits a fold: a hundred stubs, and the body of the request around them.
+/// Commits a fold: an event with a hundred stubs, and the blob of a request body.
 fn fold(store: &dyn Store, i: usize) -> Duration {
     let stub = |n: usize| {
         format!("{{\"place\":{n},\"stub\":\"[{n:06x}] {}\"}}", "a line of what was there ".repeat(8))
@@ -190,7 +191,7 @@ fn median(n: usize, mut work: impl FnMut(usize)) -> Duration {
     times[n / 2]
 }
 
-/// Sessions of 200 messages, some of them forks, until there are so many; then how long one more step takes.
+/// Fills a store with sessions of 200 messages, then measures appending a step to it and to a small store.
 fn million(n_messages: usize) -> String {
     let folder = tempfile::tempdir_in(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap();
     let store = SqliteStore::open(&folder.path().join("sessions.db")).unwrap();
@@ -208,7 +209,7 @@ fn million(n_messages: usize) -> String {
         start.elapsed()
     };
     let filled = fill(n_messages);
-    // Beside one with a thousand messages, in turn: the disk is not the same from one minute to the next.
+    // Alternate with a store of a thousand messages, because the speed of the disk varies over time.
     let small = SqliteStore::open(&folder.path().join("small.db")).unwrap();
     create(&small, "s", None);
     commit(&small, vec![Op::Append(id("s"), (0..1_000).map(message).collect())]);
@@ -231,7 +232,7 @@ fn million(n_messages: usize) -> String {
     )
 }
 
-/// The mean time of a step of two messages, each step committed by itself. The mean has the checkpoints in it.
+/// Returns the mean time to commit a step of two messages. The mean includes checkpoints.
 fn steps_per(store: &dyn Store, from: usize) -> Duration {
     let n_steps = 100;
     let start = Instant::now();
@@ -242,7 +243,7 @@ fn steps_per(store: &dyn Store, from: usize) -> Duration {
     start.elapsed() / n_steps as u32
 }
 
-/// A message of some hundred letters; a few words of it are rare.
+/// Generates a message of some hundred characters with a few rare words.
 fn message(n: usize) -> NewMessage {
     let words = [
         "error", "build", "request", "session", "parser", "value", "result", "config", "thread", "buffer",

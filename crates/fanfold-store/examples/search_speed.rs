@@ -1,14 +1,19 @@
-//! How long a search takes in a large store.
+//! Measures searches in a large store.
 //!
 //! ```text
 //! cargo run --release -p fanfold-store --example search_speed -- generated 1000000 /tmp/speed
 //! cargo run --release -p fanfold-store --example search_speed -- file transcript.json /tmp/speed
 //! ```
 //!
-//! The first makes messages of a vocabulary that is spread as words are in recorded sessions, and asks what agents and
-//! people ask. The second loads the messages of one file into one session. A store that is there already is used again.
+//! The first command generates messages whose words are distributed as in recorded sessions, and runs typical
+//! queries of agents and users. The second loads the messages of one file into one session. An existing store is
+//! reused.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "it prints what it measures, or fails")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "the measurements are the output, and errors may panic"
+)]
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,10 +47,10 @@ fn main() {
         size.n_json_bytes as f64 / 1e6,
         size.n_disk_bytes as f64 / 1e6
     );
-    let queries = if kind == "file" { of_the_file() } else { of_the_vocabulary() };
+    let queries = if kind == "file" { queries_of_file() } else { queries_of_vocabulary() };
     let mut all = (Vec::new(), Vec::new());
-    println!("{:34}       time by the clock, ms          on the processor, ms", "");
-    let head = ["p50", "p95", "most"].map(|name| format!("{name:>9}")).join(" ");
+    println!("{:34}       wall-clock time, ms            processor time, ms", "");
+    let head = ["p50", "p95", "max"].map(|name| format!("{name:>9}")).join(" ");
     println!("{:34} {head} {head}  results", "");
     for (name, requests) in queries {
         let mut times = Vec::new();
@@ -53,11 +58,11 @@ fn main() {
         let mut n_results = 0;
         let mut n_bounded = 0;
         for request in &requests {
-            let (begun, busy_before) = (Instant::now(), on_processor());
+            let (begun, busy_before) = (Instant::now(), processor_time());
             let reply = Searcher::new(&store).answer_json(request);
             let text = reply.to_string();
             times.push(begun.elapsed());
-            busy.push(on_processor() - busy_before);
+            busy.push(processor_time() - busy_before);
             assert!(!text.is_empty() && reply["success"] == true, "{reply}");
             n_results += reply["count"].as_u64().unwrap_or(1);
             n_bounded += usize::from(reply["bounded"] == true);
@@ -79,8 +84,9 @@ fn print(name: &str, times: &mut [Duration], busy: &mut [Duration], note: &str) 
     println!("{name:34} {} {}  {note}", figures(times), figures(busy));
 }
 
-/// How long this thread has run: what a search costs whoever else uses the machine. Known on Linux alone.
-fn on_processor() -> Duration {
+/// Returns the processor time of this thread, which does not depend on the load of the machine. Only available on
+/// Linux.
+fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = text.split(' ').next().and_then(|first| first.parse().ok());
     Duration::from_nanos(first.unwrap_or(0))
@@ -111,7 +117,7 @@ fn generate(store: &SqliteStore, n_messages: usize) {
     let mut n_made = 0;
     let mut session = 0;
     while n_made < n_messages {
-        // Several sessions go on side by side, as they do.
+        // Several sessions continue concurrently.
         let name = format!("session-{}", session - session.min(rng.below(8)));
         session += usize::from(rng.percent(25));
         let n = 40.min(n_messages - n_made);
@@ -122,7 +128,7 @@ fn generate(store: &SqliteStore, n_messages: usize) {
     Searcher::new(store).answer_json(&ask("first"));
 }
 
-/// A message: half of them results of tools, a third calls, the rest said by somebody.
+/// Generates a message: half of them are tool results, a third are tool calls, and the rest are texts.
 fn message(rng: &mut Rng, i: usize) -> String {
     let kind = rng.below(100);
     match kind {
@@ -157,7 +163,7 @@ fn text(rng: &mut Rng, n_words: usize) -> String {
             0 => text.push_str(&path(rng)),
             1 => text.push_str(&format!("{}_{}", word(rng), word(rng))),
             2 => text.push_str(&rng.below(100_000).to_string()),
-            // An id that is said once.
+            // A unique id.
             3 if rng.percent(10) => text.push_str(&format!("{:016x}", rng.number())),
             4 if rng.percent(5) => text.push_str("日本語の検索"),
             _ => text.push_str(&word(rng)),
@@ -171,14 +177,14 @@ fn path(rng: &mut Rng) -> String {
     format!("src/{}/{}_{}.rs", word(rng), word(rng), word(rng))
 }
 
-/// A word of a rank, the first ones in almost every text and the last ones in a few of a million.
+/// Generates a word by its frequency rank: the first words are in almost every text, the last in a few of a million.
 fn word(rng: &mut Rng) -> String {
-    // Zipf's law: equal shares of the words for each factor of the rank.
+    // Zipf's law: each doubling of the rank covers an equal share of the words.
     let share = (rng.number() >> 11) as f64 / (1_u64 << 53) as f64;
     spell((60_000_f64.powf(share)) as usize)
 }
 
-/// A rank as a word that can be said.
+/// Returns a pronounceable word for a rank.
 fn spell(rank: usize) -> String {
     const SYLLABLES: [&str; 16] = [
         "ka", "ter", "lo", "mi", "ser", "pan", "du", "re", "con", "fi", "lam", "ne", "tor", "ing", "pre",
@@ -199,7 +205,7 @@ fn ask(query: &str) -> SearchRequest {
     SearchRequest { query: Some(query.to_owned()), ..SearchRequest::default() }
 }
 
-fn of_the_file() -> Vec<(String, Vec<SearchRequest>)> {
+fn queries_of_file() -> Vec<(String, Vec<SearchRequest>)> {
     let many = |query: &str| vec![ask(query); 200];
     vec![
         ("broad: compact archive".into(), many("compact archive")),
@@ -210,7 +216,7 @@ fn of_the_file() -> Vec<(String, Vec<SearchRequest>)> {
     ]
 }
 
-fn of_the_vocabulary() -> Vec<(String, Vec<SearchRequest>)> {
+fn queries_of_vocabulary() -> Vec<(String, Vec<SearchRequest>)> {
     let mut rng = Rng::new(7);
     let mut make = |name: &str, n: usize, query: &dyn Fn(&mut Rng) -> SearchRequest| {
         (name.to_owned(), (0..n).map(|_| query(&mut rng)).collect::<Vec<_>>())

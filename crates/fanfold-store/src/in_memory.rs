@@ -1,4 +1,4 @@
-//! The store that forgets, for tests and for people who want nothing on disk.
+//! The store in memory, for tests and for use without files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::doctor::{CheckMode, Finding, RepairStatus};
 use crate::model::{
-    Batch, BlobId, CommitSummary, EventRow, Millis, NewMessage, NewSession, Node, NodeId, Op, SessionChange,
-    SessionId, SessionRow, role_of,
+    Batch, BlobId, CommitSummary, EventRow, Millis, NewMessage, NewSession, Node, NodeId, Op, Role,
+    SessionId, SessionRow, SessionUpdate,
 };
 use crate::search::{Candidate, HitCollector, MemoryIndex, Ownership, SearchHits, SearchSpec, sort};
 use crate::store::{LockOutcome, SessionFilter, SessionLock, Store, StoreError, StoreSize};
@@ -15,14 +15,14 @@ use crate::store::{LockOutcome, SessionFilter, SessionLock, Store, StoreError, S
 /// A store in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    /// All of it; a batch works on a copy, so that one that fails leaves nothing behind.
-    state: Mutex<State>,
-    /// Full text of the messages up to a number; taken after the state, never before it.
+    /// The contents. A batch is applied to a copy, which replaces the contents if it succeeds.
+    state: Mutex<MemoryState>,
+    /// The full text index, which lags behind the messages. Lock order: `state` first, then `index`.
     index: Mutex<MemoryIndex>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct State {
+struct MemoryState {
     nodes: HashMap<NodeId, Arc<Node>>,
     numbers: BTreeMap<u64, NodeId>,
     next_number: u64,
@@ -30,12 +30,12 @@ struct State {
     events: BTreeMap<SessionId, Vec<EventRow>>,
     blobs: BTreeMap<BlobId, Arc<[u8]>>,
     locks: BTreeMap<SessionId, SessionLock>,
-    marks: BTreeMap<String, i64>,
+    named_values: BTreeMap<String, i64>,
 }
 
 impl MemoryStore {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The state is replaced as a whole, so that a thread that died holding it left it whole.
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
+        // A poisoned lock is safe to use: the state is always replaced as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -46,18 +46,18 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
-        let mut held = self.state();
-        let mut state = held.clone();
+        let mut current = self.state();
+        let mut state = current.clone();
         for (session, tip) in &batch.expected_tips {
             if state.row(session)?.tip != *tip {
-                return Err(StoreError::Moved(session.clone()));
+                return Err(StoreError::Conflict(session.clone()));
             }
         }
         let mut committed = CommitSummary::default();
         for op in &batch.ops {
             state.apply(op, batch.at, &mut committed)?;
         }
-        *held = state;
+        *current = state;
         Ok(committed)
     }
 
@@ -67,7 +67,7 @@ impl Store for MemoryStore {
 
     fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
         let state = self.state();
-        let is_meant = |row: &&SessionRow| {
+        let is_selected = |row: &&SessionRow| {
             filter.source.as_ref().is_none_or(|source| row.source == *source)
                 && filter.root.as_ref().is_none_or(|root| row.root == *root)
                 && filter.title.as_ref().is_none_or(|title| row.title.as_ref() == Some(title))
@@ -78,7 +78,7 @@ impl Store for MemoryStore {
                     .as_ref()
                     .is_none_or(|parent| row.parent.as_ref().is_some_and(|(id, _)| id == parent))
         };
-        let mut rows: Vec<SessionRow> = state.sessions.values().filter(is_meant).cloned().collect();
+        let mut rows: Vec<SessionRow> = state.sessions.values().filter(is_selected).cloned().collect();
         rows.sort_by(|a, b| (b.updated_at, &b.id).cmp(&(a.updated_at, &a.id)));
         Ok(rows.into_iter().skip(filter.offset).take(filter.limit.unwrap_or(usize::MAX)).collect())
     }
@@ -110,48 +110,49 @@ impl Store for MemoryStore {
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError> {
         let state = self.state();
         let depth = state.depth(node)?;
-        let leads_here = |row: &&SessionRow| {
+        let is_owner = |row: &&SessionRow| {
             let mut next = row.tip;
             while let Some(at) = next.and_then(|id| state.nodes.get(&id)).filter(|at| at.depth > depth) {
                 next = at.parent;
             }
             next == Some(node)
         };
-        let mut rows: Vec<&SessionRow> = state.sessions.values().filter(leads_here).collect();
+        let mut rows: Vec<&SessionRow> = state.sessions.values().filter(is_owner).collect();
         rows.sort_by_key(|row| (row.started_at, &row.id));
         Ok(rows.into_iter().map(|row| row.id.clone()).collect())
     }
 
-    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
+    fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError> {
         let state = self.state();
         let mut index = self.index();
         for (number, id) in state.numbers.range(index.last_number() + 1..) {
             index.add(*number, &state.nodes[id].json);
         }
         let query =
-            find.query.expand(|like, limit| Ok::<_, StoreError>(index.matching_words(like, limit)))?;
+            spec.query.expand(|pattern, limit| Ok::<_, StoreError>(index.matching_words(pattern, limit)))?;
         let candidate = |(number, score): (u64, f64)| {
             let node = &state.nodes[state.numbers.get(&number)?];
             let (depth, at) = (node.depth, node.at);
-            find.accepts(node.role, at).then_some(Candidate { number, lane: 0, depth, at, score })
+            spec.accepts(node.role, at).then_some(Candidate { number, lane: 0, depth, at, score })
         };
         let mut candidates: Vec<_> = index.candidates(&query).into_iter().filter_map(candidate).collect();
-        sort(&mut candidates, find.order);
+        sort(&mut candidates, spec.order);
         let owners = state.all_owners();
-        let mut picker = HitCollector::new(find);
+        let mut collector = HitCollector::new(spec);
         for candidate in candidates {
-            if picker.is_done() {
+            if collector.is_done() {
                 break;
             }
             let node = &state.nodes[&state.numbers[&candidate.number]];
             let owners = owners.get(&node.id).cloned().unwrap_or_default();
-            let is_live = find.live.as_ref().is_some_and(|live| {
+            let is_live = spec.live.as_ref().is_some_and(|live| {
                 live.contains(node.depth) && owners.iter().any(|row| row.id == live.session)
             });
             let owners = owners.into_iter().cloned().collect();
-            picker.offer(candidate.score, Ownership { owners, is_live }, || Ok(Some(Node::clone(node))))?;
+            collector
+                .offer(candidate.score, Ownership { owners, is_live }, || Ok(Some(Node::clone(node))))?;
         }
-        Ok(picker.finish(query.is_narrowed))
+        Ok(collector.finish(query.is_truncated))
     }
 
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError> {
@@ -166,7 +167,7 @@ impl Store for MemoryStore {
     }
 
     fn named_value(&self, name: &str) -> Result<Option<i64>, StoreError> {
-        Ok(self.state().marks.get(name).copied())
+        Ok(self.state().named_values.get(name).copied())
     }
 
     fn lock(
@@ -199,18 +200,18 @@ impl Store for MemoryStore {
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
         let mut state = self.state();
-        let mut reached = BTreeSet::new();
+        let mut reachable = BTreeSet::new();
         let events = state.events.values().flatten().filter_map(|event| event.tip);
         let tips: Vec<NodeId> = state.sessions.values().filter_map(|row| row.tip).chain(events).collect();
         for tip in tips {
             let mut next = Some(tip);
-            while let Some(id) = next.filter(|id| reached.insert(*id)) {
+            while let Some(id) = next.filter(|id| reachable.insert(*id)) {
                 next = state.nodes.get(&id).and_then(|node| node.parent);
             }
         }
         let n_before = state.nodes.len();
-        state.nodes.retain(|id, _| reached.contains(id));
-        state.numbers.retain(|_, id| reached.contains(id));
+        state.nodes.retain(|id, _| reachable.contains(id));
+        state.numbers.retain(|_, id| reachable.contains(id));
         let texts: Vec<String> = state.events.values().flatten().map(|event| event.body.clone()).collect();
         state.blobs.retain(|id, _| texts.iter().any(|text| text.contains(&id.to_string())));
         self.index().retain(|number| state.numbers.contains_key(&number));
@@ -219,8 +220,8 @@ impl Store for MemoryStore {
 
     fn check(&self, _care: CheckMode) -> Result<Vec<Finding>, StoreError> {
         let state = self.state();
-        let lost = |place, text: &str| Finding {
-            location: place,
+        let finding = |location, text: &str| Finding {
+            location,
             text: text.to_owned(),
             repair: RepairStatus::Impossible,
         };
@@ -230,13 +231,15 @@ impl Store for MemoryStore {
             let is_sound =
                 *id == NodeId::new(node.parent, &node.json) && depth.is_ok_and(|depth| depth == node.depth);
             if !is_sound {
-                findings.push(lost(format!("message {}", node.number), "it is not what was written"));
+                findings
+                    .push(finding(format!("message {}", node.number), "its content does not match its id"));
             }
         }
         for row in state.sessions.values() {
             let n_messages = row.tip.map_or(Ok(0), |tip| state.depth(tip).map(|depth| depth + 1));
             if !n_messages.is_ok_and(|n_messages| n_messages == row.n_messages) {
-                findings.push(lost(format!("session {}", row.id), "its tip is not where it says"));
+                findings
+                    .push(finding(format!("session {}", row.id), "its message count does not match its tip"));
             }
         }
         Ok(findings)
@@ -255,7 +258,7 @@ impl Store for MemoryStore {
     }
 }
 
-impl State {
+impl MemoryState {
     fn row(&self, id: &SessionId) -> Result<&SessionRow, StoreError> {
         self.sessions.get(id).ok_or_else(|| StoreError::NoSession(id.clone()))
     }
@@ -289,13 +292,13 @@ impl State {
                 self.events.entry(session.clone()).or_default().push(event);
                 Ok(())
             }
-            Op::Update(session, change) => self.set(session, change, at),
+            Op::Update(session, change) => self.update(session, change, at),
             Op::PutBlob(bytes) => {
                 self.blobs.insert(BlobId::new(bytes), bytes.as_slice().into());
                 Ok(())
             }
             Op::SetNamedValue(name, value) => {
-                self.marks.insert(name.clone(), *value);
+                self.named_values.insert(name.clone(), *value);
                 Ok(())
             }
             Op::Delete(session) => {
@@ -308,7 +311,7 @@ impl State {
         }
     }
 
-    /// Who has each message, the oldest session first.
+    /// The sessions that contain each message, the oldest first.
     fn all_owners(&self) -> HashMap<NodeId, Vec<&SessionRow>> {
         let mut rows: Vec<&SessionRow> = self.sessions.values().collect();
         rows.sort_by_key(|row| (row.started_at, &row.id));
@@ -336,7 +339,7 @@ impl State {
             None => None,
         };
         let n_messages = new.tip.map_or(Ok(0), |tip| self.depth(tip).map(|depth| depth + 1))?;
-        let row = new.row(root, n_messages, at);
+        let row = new.to_row(root, n_messages, at);
         self.sessions.insert(new.id.clone(), row);
         Ok(())
     }
@@ -362,7 +365,7 @@ impl State {
                     parent: tip,
                     number: self.next_number,
                     depth,
-                    role: role_of(&message.json),
+                    role: Role::from_message(&message.json),
                     at: message.at.unwrap_or(at),
                     json: message.json.as_str().into(),
                 };
@@ -377,8 +380,8 @@ impl State {
         Ok(tip)
     }
 
-    fn set(&mut self, session: &SessionId, change: &SessionChange, at: Millis) -> Result<(), StoreError> {
-        if let SessionChange::Title(Some(title)) = change {
+    fn update(&mut self, session: &SessionId, change: &SessionUpdate, at: Millis) -> Result<(), StoreError> {
+        if let SessionUpdate::Title(Some(title)) = change {
             let holder =
                 self.sessions.values().find(|row| row.title.as_ref() == Some(title) && row.id != *session);
             if let Some(holder) = holder {
@@ -388,13 +391,13 @@ impl State {
         let row = self.row_mut(session)?;
         row.updated_at = at;
         match change {
-            SessionChange::Title(title) => row.title.clone_from(title),
-            SessionChange::Goal(goal) => row.goal.clone_from(goal),
-            SessionChange::Model(model) => row.model = Some(model.clone()),
-            SessionChange::End(reason) => {
+            SessionUpdate::Title(title) => row.title.clone_from(title),
+            SessionUpdate::Goal(goal) => row.goal.clone_from(goal),
+            SessionUpdate::Model(model) => row.model = Some(model.clone()),
+            SessionUpdate::End(reason) => {
                 row.ended.get_or_insert((at, reason.clone()));
             }
-            SessionChange::Reopen => row.ended = None,
+            SessionUpdate::Reopen => row.ended = None,
         }
         Ok(())
     }

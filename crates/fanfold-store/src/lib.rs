@@ -5,19 +5,19 @@
 //!                          ^------- message        session "b", forked from "a", points here
 //! ```
 //!
-//! A node is a message and a link to its predecessor; its id is the hash of both. A session points at its newest node,
-//! so a fork, a rotation or a rewind moves a pointer and copies nothing. Everything else about a session is an event.
-//! [`Store::commit`] is the only write path: a [`Batch`] is applied completely or not at all, and is durable when
-//! `commit` returns.
+//! A node is a message and a link to its predecessor; its id is the hash of both. A session points at its newest
+//! node, so a fork, a rotation or a rewind moves a pointer and copies nothing. Everything else about a session is
+//! an event. [`Store::commit`] is the only write path: a [`Batch`] is applied completely or not at all, and is
+//! durable when `commit` returns.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
 mod model; //    nodes, sessions, batches
 mod store; //    the trait that every store implements
 mod readable_sessions; // lists sessions even if some are corrupt
-mod in_memory; // a store without a file
+mod in_memory; // the store in memory
 mod schema; //   the SQL schema in numbered steps
-mod database; // everything that is the same for SQLite and PostgreSQL
+mod database; // the code that SQLite and PostgreSQL share
 mod doctor; //   consistency checks and repairs
 mod sqlite; //   a store in one file
 #[cfg(feature = "postgres")]
@@ -30,7 +30,7 @@ pub use doctor::{CheckMode, Finding, RepairStatus};
 pub use in_memory::MemoryStore;
 pub use model::{
     Batch, BlobId, CommitSummary, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession,
-    Node, NodeId, Op, Relation, Role, SessionChange, SessionId, SessionRow, role_of,
+    Node, NodeId, Op, Relation, Role, SessionId, SessionRow, SessionUpdate,
 };
 pub use open::{OpenMode, open, store_file};
 #[cfg(feature = "postgres")]

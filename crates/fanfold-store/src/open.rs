@@ -1,4 +1,4 @@
-//! A store by its address.
+//! Opens a store by its address.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +6,21 @@ use crate::in_memory::MemoryStore;
 use crate::sqlite::{SqliteStore, database_file};
 use crate::store::{Store, StoreError};
 
-/// What is to be done with a store.
+/// The access that a store is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Reading and writing; a store that is not there is made.
+    /// Reading and writing; a missing store is created.
     Write,
-    /// Reading one that is there.
+    /// Reading an existing store.
     Read,
 }
 
-/// The file of a store that is in one; none where it is on a server or in memory.
+/// Returns the database file of a SQLite address, `None` for PostgreSQL and memory.
 pub fn store_file(address: &str) -> Option<PathBuf> {
-    let is_elsewhere =
-        ["memory:", "postgres://", "postgresql://"].iter().any(|kind| address.starts_with(kind));
+    let is_other_kind =
+        ["memory:", "postgres://", "postgresql://"].iter().any(|prefix| address.starts_with(prefix));
     let path = path_part(address);
-    (!is_elsewhere && !path.is_empty() && !path.contains("://")).then(|| database_file(Path::new(path)))
+    (!is_other_kind && !path.is_empty() && !path.contains("://")).then(|| database_file(Path::new(path)))
 }
 
 fn path_part(address: &str) -> &str {
@@ -28,33 +28,36 @@ fn path_part(address: &str) -> &str {
     path.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
-/// Opens a store: a file, a folder with `sessions.db` in it, `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `memory:`.
-pub fn open(address: &str, purpose: OpenMode) -> Result<Box<dyn Store>, StoreError> {
+/// Opens a store: a file, a folder containing `sessions.db`, `sqlite:FILE`, `postgres://USER@HOST/DATABASE` or
+/// `memory:`.
+pub fn open(address: &str, mode: OpenMode) -> Result<Box<dyn Store>, StoreError> {
     if address == "memory:" {
         return Ok(Box::new(MemoryStore::default()));
     }
     if address.starts_with("postgres://") || address.starts_with("postgresql://") {
-        return open_postgres(address, purpose);
+        return open_postgres(address, mode);
     }
     let path = path_part(address);
-    let is_other = path.split_once("://").is_some();
-    if path.is_empty() || is_other {
-        return Err(StoreError::Address(format!("{address:?}")));
+    let has_unknown_scheme = path.contains("://");
+    if path.is_empty() || has_unknown_scheme {
+        return Err(StoreError::InvalidAddress(format!("{address:?}")));
     }
-    Ok(match purpose {
+    Ok(match mode {
         OpenMode::Write => Box::new(SqliteStore::open(Path::new(path))?),
         OpenMode::Read => Box::new(SqliteStore::open_read_only(Path::new(path))?),
     })
 }
 
 #[cfg(feature = "postgres")]
-fn open_postgres(address: &str, purpose: OpenMode) -> Result<Box<dyn Store>, StoreError> {
-    Ok(Box::new(crate::postgres::PostgresStore::open(address, purpose)?))
+fn open_postgres(address: &str, mode: OpenMode) -> Result<Box<dyn Store>, StoreError> {
+    Ok(Box::new(crate::postgres::PostgresStore::open(address, mode)?))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_postgres(_address: &str, _purpose: OpenMode) -> Result<Box<dyn Store>, StoreError> {
-    Err(StoreError::Address("a PostgreSQL database, which this fanfold was built without,".into()))
+fn open_postgres(_address: &str, _mode: OpenMode) -> Result<Box<dyn Store>, StoreError> {
+    Err(StoreError::InvalidAddress(
+        "a PostgreSQL database, which this build of fanfold does not support,".into(),
+    ))
 }
 
 #[cfg(test)]
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_in_a_file_names_it() {
+    fn store_file_is_known_for_sqlite_addresses_only() {
         let file = |address| store_file(address).map(|path| path.display().to_string());
         assert_eq!(file("a/b.db").as_deref(), Some("a/b.db"));
         assert_eq!(file("sqlite:///a/b.db").as_deref(), Some("/a/b.db"));

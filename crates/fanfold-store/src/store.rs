@@ -1,4 +1,4 @@
-//! What every store does. `tests/it/contract.rs` is the suite that each of them passes.
+//! The [`Store`] trait. Every implementation passes the test suite in `tests/it/contract.rs`.
 
 use std::ops::Range;
 
@@ -6,175 +6,176 @@ use crate::doctor::{CheckMode, Finding};
 use crate::model::{Batch, BlobId, CommitSummary, EventRow, Millis, Node, NodeId, SessionId, SessionRow};
 use crate::search::{SearchHits, SearchSpec};
 
-/// Why a store did not do what it was asked.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such session.
+    /// No session has this id.
     #[error("there is no session {0}")]
     NoSession(SessionId),
-    /// A session of that id is there already.
-    #[error("there is a session {0} already")]
+    /// A session with this id already exists.
+    #[error("session {0} already exists")]
     SessionExists(SessionId),
-    /// There is no such message.
+    /// No message has this id.
     #[error("there is no message {0}")]
     NoNode(NodeId),
-    /// Another session has that title.
-    #[error("session {holder} is called {title:?} already")]
+    /// Another session has this title.
+    #[error("session {holder} already has the title {title:?}")]
     TitleTaken {
         /// The title.
         title: String,
-        /// Who has it.
+        /// The session that has it.
         holder: SessionId,
     },
-    /// Somebody else wrote to the session.
-    #[error("session {0} has gone on in the meantime")]
-    Moved(SessionId),
-    /// Others kept the store busy for too long.
-    #[error("the store was busy for too long, after {tries} tries")]
+    /// The tip of the session is not the expected one, because another writer moved it.
+    #[error("session {0} was changed by another process")]
+    Conflict(SessionId),
+    /// Other processes held the store's locks for too long.
+    #[error("the store was still busy after {tries} tries")]
     Busy {
-        /// How often it was tried.
+        /// The number of attempts.
         tries: u32,
     },
-    /// There is no room: the disk is full, or a quota, or a limit on the size of files. Nothing of the batch was written.
+    /// The disk is full, or a quota or a file size limit is reached. Nothing of the batch was written.
     #[error(
-        "there is no room to write the store\n\nhint: make some and try again; what was written before is there"
+        "no space left to write the store\n\nhint: free some space and try again; earlier data is intact"
     )]
-    Full,
+    DiskFull,
     /// The store was written by a newer fanfold.
-    #[error("the store has version {found}, and this fanfold knows {known}")]
+    #[error("the store has schema version {found}, and this fanfold supports versions up to {known}")]
     TooNew {
-        /// The version of the store.
+        /// The schema version of the store.
         found: u32,
-        /// The newest that is known.
+        /// The newest version that this program supports.
         known: u32,
     },
-    /// The store was written by an older fanfold, and may only be read here.
+    /// The store was written by an older fanfold and is opened read-only, so it cannot be upgraded.
     #[error(
-        "the store has version {found}, and this fanfold reads {known}\n\nhint: open it for writing once, and it is brought up"
+        "the store has schema version {found}, and this fanfold reads version {known}\n\n\
+         hint: open it for writing once to upgrade it"
     )]
     TooOld {
-        /// The version of the store.
+        /// The schema version of the store.
         found: u32,
-        /// The one that is known.
+        /// The version that this program reads.
         known: u32,
     },
-    /// There is nothing of ours in it yet.
+    /// The file or database is empty.
     #[error(
-        "there is no store of fanfold's in it yet\n\nhint: keep a session there first: fanfold fold --session new chat.json"
+        "it does not contain a fanfold store yet\n\nhint: store a session first: fanfold fold --session new chat.json"
     )]
     NoStore,
-    /// It is somebody else's.
-    #[error("it is another program's database\n\nhint: name a file of its own for the store (--store FILE)")]
-    Foreign,
-    /// The store was opened for reading alone.
-    #[error("the store {0} was opened for reading alone")]
+    /// The database belongs to another program.
+    #[error("it is another program's database\n\nhint: use a separate file for the store (--store FILE)")]
+    ForeignDatabase,
+    /// The store was opened read-only.
+    #[error("the store {0} was opened read-only")]
     ReadOnly(String),
-    /// The address names no store.
+    /// The address has no valid format.
     #[error(
-        "{0} is no address of a store\n\nhint: a file, a folder, sqlite:FILE, postgres://USER@HOST/DATABASE or memory:"
+        "{0} is not an address of a store\n\n\
+         hint: a file, a folder, sqlite:FILE, postgres://USER@HOST/DATABASE or memory:"
     )]
-    Address(String),
-    /// The store is broken.
-    #[error("the store is broken: {0}\n\nhint: `fanfold doctor` tells what is left and repairs what it can")]
-    Broken(String),
-    /// Anything else that the database says.
+    InvalidAddress(String),
+    /// The store's data is damaged or inconsistent.
+    #[error("the store is corrupt: {0}\n\nhint: `fanfold doctor` reports the damage and repairs what it can")]
+    Corrupt(String),
+    /// Any other error from the database.
     #[error("the store failed: {0}")]
     Other(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Which sessions are meant.
+/// Selects sessions; a session must match every condition that is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionFilter {
-    /// Of this source.
+    /// The program that created the session.
     pub source: Option<String>,
-    /// Of this lineage.
+    /// The root session of the lineage.
     pub root: Option<SessionId>,
-    /// That came from this session.
+    /// The parent session.
     pub parent: Option<SessionId>,
-    /// With this title.
+    /// The exact title.
     pub title: Option<String>,
-    /// Written to at this moment or later.
+    /// Last written to at this time or later.
     pub since: Option<Millis>,
-    /// Last written to before this moment.
+    /// Last written to before this time.
     pub before: Option<Millis>,
-    /// At most so many; all if none.
+    /// The maximum number of sessions; unlimited if `None`.
     pub limit: Option<usize>,
-    /// After so many.
+    /// The number of matching sessions to skip.
     pub offset: usize,
 }
 
-/// The right to fold a session.
+/// A lease: the exclusive right to fold a session until it expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLock {
     /// The session.
     pub session: SessionId,
-    /// Who has it: host, process, and a random word.
+    /// The lock holder: host, process, and a random word.
     pub holder: String,
-    /// When it ends by itself.
+    /// When the lease expires.
     pub until: Millis,
 }
 
-/// How a lock was answered.
+/// The result of trying to take a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockOutcome {
-    /// It is ours.
+    /// The caller holds the lock.
     Acquired(SessionLock),
-    /// Another one has it.
+    /// Another holder's lease has not expired.
     HeldByOther(SessionLock),
 }
 
-/// How large a store is.
+/// The size of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreSize {
-    /// Sessions.
+    /// The number of sessions.
     pub n_sessions: u64,
-    /// Messages, each counted once.
+    /// The number of messages; a message that several sessions share counts once.
     pub n_nodes: u64,
-    /// Bytes of their JSON.
+    /// The bytes of the messages' JSON.
     pub n_json_bytes: u64,
-    /// Events of all sessions.
+    /// The number of events of all sessions.
     pub n_events: u64,
-    /// Bytes on disk, with the index.
+    /// The bytes on disk, including indexes.
     pub n_disk_bytes: u64,
 }
 
-/// A place where sessions are kept.
+/// A durable store of sessions.
 pub trait Store: Send + Sync {
-    /// Writes a batch: all of it, durably, or nothing.
+    /// Writes a batch atomically. It is durable when this returns.
     fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError>;
 
-    /// A session.
+    /// Returns a session.
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError>;
 
-    /// Sessions, the last written to first.
+    /// Lists sessions, the last written to first.
     fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError>;
 
-    /// The messages that lead to a tip and have these depths, oldest first.
+    /// Returns the messages on the chain that ends at `tip`, limited to these depths, oldest first.
     fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError>;
 
-    /// A message.
+    /// Returns a message.
     fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError>;
 
-    /// The message of a number.
+    /// Returns the message with a number.
     fn node_by_number(&self, number: u64) -> Result<Option<Node>, StoreError>;
 
-    /// The sessions whose chain has the message, the oldest first. A rewound message is in none.
+    /// Returns the sessions whose chain contains the message, the oldest first. Rewound messages have no owner.
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError>;
 
-    /// The messages with some words that may be seen, in the order asked for. Everything committed is found.
-    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError>;
+    /// Searches the messages that belong to a session. The result includes every committed batch.
+    fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError>;
 
-    /// The events of a session from a position on, oldest first.
+    /// Returns the events of a session whose sequence number is at least `from`, oldest first.
     fn events(&self, session: &SessionId, from: u32) -> Result<Vec<EventRow>, StoreError>;
 
-    /// Bytes that were kept.
+    /// Returns a blob.
     fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// The number that was remembered under a name.
+    /// Returns the integer stored under a name.
     fn named_value(&self, name: &str) -> Result<Option<i64>, StoreError>;
 
-    /// Takes the lock of a session for so many milliseconds, or prolongs it, unless another one has it. A lock whose
-    /// time is over is nobody's.
+    /// Takes or renews the lock of a session for `lease_ms`, unless another holder's lease has not expired at `now`.
     fn lock(
         &self,
         session: &SessionId,
@@ -183,15 +184,15 @@ pub trait Store: Send + Sync {
         now: Millis,
     ) -> Result<LockOutcome, StoreError>;
 
-    /// Gives a lock back, if it is the holder's.
+    /// Releases a lock if `holder` holds it.
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError>;
 
-    /// Removes messages and bytes that no session leads to. Gives how many messages went.
+    /// Deletes messages and blobs that no session or event refers to. Returns the number of deleted messages.
     fn collect_garbage(&self) -> Result<u64, StoreError>;
 
-    /// Looks through all of it, and repairs what can be if asked to.
-    fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError>;
+    /// Checks the consistency of the whole store; in [`CheckMode::Repair`], also repairs what can be repaired.
+    fn check(&self, mode: CheckMode) -> Result<Vec<Finding>, StoreError>;
 
-    /// How large it is.
+    /// Returns the size of the store.
     fn size(&self) -> Result<StoreSize, StoreError>;
 }

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DoctorArgs, options: &Options, _: Reporter) -> Result<(
     let mut health = Health::default();
     let found = engine.store().check(mode).map_err(Failure::from).map_err(without_doctor_hint)?;
     health.findings.extend(found.iter().map(|finding| (finding.to_string(), finding.repair)));
-    let ReadableSessions { rows, broken: unread } = engine.readable_sessions(&SessionFilter::default());
+    let ReadableSessions { rows, errors: unread } = engine.readable_sessions(&SessionFilter::default());
     // Findings explain why sessions are unreadable.
     if found.is_empty() {
         health.findings.extend(unread.iter().map(|error| (store_message(error), RepairStatus::Impossible)));

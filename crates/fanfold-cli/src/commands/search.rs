@@ -286,7 +286,8 @@ impl Profiles for OtherProfiles {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
-        let file = store::profile_file(name).map_err(|failure| StoreError::Address(failure.to_string()))?;
+        let file =
+            store::profile_file(name).map_err(|failure| StoreError::InvalidAddress(failure.to_string()))?;
         fanfold_store::open(&file.display().to_string(), OpenMode::Read)
     }
 }

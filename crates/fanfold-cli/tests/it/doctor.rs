@@ -33,7 +33,7 @@ fn spoil(sandbox: &Sandbox, name: &str) {
 }
 
 fn is_circular(ran: &CommandOutput) -> bool {
-    ran.err.contains("hint: `fanfold doctor` tells")
+    ran.err.contains("hint: `fanfold doctor` reports")
 }
 
 #[test]
@@ -61,19 +61,19 @@ fn damaged_session_does_not_hide_others() {
     assert_eq!(file.execute(last, []).unwrap(), 1);
     drop(file);
     let ran = sandbox.run("doctor --store x.db");
-    assert!(ran.out.contains("session b: its tip is not there"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("session b: its tip is missing"), "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("3 sessions"), "{}{}", ran.out, ran.err);
     let ran = sandbox.run("sessions export --all --store x.db");
     let ids: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ids: Vec<&str> = ids.iter().filter_map(|line| line["id"].as_str()).collect();
     assert_eq!(ids, ["a", "c"], "{}", ran.err);
     assert!(ran.code == 1 && ran.err.contains("1 session not written"), "{}", ran.err);
-    assert!(ran.err.contains("session b points at a message that is not there"), "{}", ran.err);
+    assert!(ran.err.contains("session b points at a missing message"), "{}", ran.err);
     let ran = sandbox.run("sessions list --store x.db");
     let ids: Vec<&str> = ran.out.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(ids, ["c", "a"], "{}", ran.err);
     assert!(ran.code == 1 && ran.err.contains("1 session not listed: "), "{}", ran.err);
-    assert!(ran.err.contains("session b points at a message that is not there\n\nhint: "), "{}", ran.err);
+    assert!(ran.err.contains("session b points at a missing message\n\nhint: "), "{}", ran.err);
     let ran = sandbox.run("sessions list --json -n 1 --store x.db");
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()[0]["id"], "c");
     // The others are found by their numbers and the beginnings of their ids.
@@ -145,7 +145,7 @@ fn a_limit_on_the_size_of_files_is_a_failed_write() {
     let err = String::from_utf8_lossy(&done.stderr);
     // The process was not killed, but reported the error.
     assert!(done.status.code().is_some(), "{:?} {err}", done.status);
-    assert!(err.contains("no room to write the store"), "{err}");
+    assert!(err.contains("no space left to write the store"), "{err}");
     let ran = sandbox.run("sessions list --store x.db");
     assert!(!ran.err.contains("version 0"), "{}", ran.err);
     let ran = sandbox.run("fold --session a chat.json -w 16k --store x.db -o out.json");
@@ -168,9 +168,9 @@ fn other_files_are_not_taken_for_stores() {
             "{}",
             ran.err
         );
-        assert!(ran.err.contains("name a file of its own for the store"), "{}", ran.err);
+        assert!(ran.err.contains("use a separate file for the store"), "{}", ran.err);
     }
     let ran = sandbox.run("sessions list --store empty.db");
-    assert!(ran.err.contains("there is no store of fanfold's in it yet\n"), "{}", ran.err);
-    assert!(ran.err.contains("hint: keep a session there first"), "{}", ran.err);
+    assert!(ran.err.contains("it does not contain a fanfold store yet\n"), "{}", ran.err);
+    assert!(ran.err.contains("hint: store a session first"), "{}", ran.err);
 }

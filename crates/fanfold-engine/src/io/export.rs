@@ -124,7 +124,7 @@ impl Engine {
             blobs,
         };
         serde_json::to_string(&line)
-            .map_err(|error| StoreError::Broken(format!("session {session}: {error}")).into())
+            .map_err(|error| StoreError::Corrupt(format!("session {session}: {error}")).into())
     }
 
     /// The ancestors of these tips that are not among `nodes`, parents first.

@@ -2,7 +2,7 @@
 
 use fanfold_store::{
     Batch, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation,
-    SessionChange, SessionFilter, SessionId, SessionRow, StoreError,
+    SessionFilter, SessionId, SessionRow, SessionUpdate, StoreError,
 };
 use fanfold_wire::{Conversation, Format, MessageStyle, strip_style};
 use serde_json::Value;
@@ -197,10 +197,10 @@ impl Engine {
         let title = line.title.as_ref().filter(|_| !has_title);
         let title = title.map(|title| self.free_title(title)).transpose()?;
         let changes = [
-            line.model.clone().map(SessionChange::Model),
-            title.map(|title| SessionChange::Title(Some(title))),
-            line.goal.clone().map(|goal| SessionChange::Goal(Some(goal))),
-            line.ended.as_ref().map(|reason| SessionChange::End(EndReason::from_name(reason))),
+            line.model.clone().map(SessionUpdate::Model),
+            title.map(|title| SessionUpdate::Title(Some(title))),
+            line.goal.clone().map(|goal| SessionUpdate::Goal(Some(goal))),
+            line.ended.as_ref().map(|reason| SessionUpdate::End(EndReason::from_name(reason))),
         ];
         ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
         self.store.commit(&Batch { at: Millis(line.updated_at), expected_tips, ops })?;
@@ -252,9 +252,9 @@ impl Engine {
             None => None,
         };
         let changes = [
-            import.model.map(SessionChange::Model),
-            title.map(|title| SessionChange::Title(Some(title))),
-            import.ended.map(SessionChange::End),
+            import.model.map(SessionUpdate::Model),
+            title.map(|title| SessionUpdate::Title(Some(title))),
+            import.ended.map(SessionUpdate::End),
         ];
         ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
         let at = last_time.unwrap_or_else(|| self.clock.now());

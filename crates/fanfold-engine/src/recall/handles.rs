@@ -179,7 +179,7 @@ impl<'s> OriginalReader<'s> {
         let Ok(tip) = fold.tip.parse() else { return Ok(None) };
         let read = match transcript(self.store, tip, &fold.frame, &fold.format) {
             // The caller reports the handle that needs this transcript.
-            Err(StoreError::NoNode(_) | StoreError::Broken(_)) => return Ok(None),
+            Err(StoreError::NoNode(_) | StoreError::Corrupt(_)) => return Ok(None),
             read => Rc::new(read?),
         };
         self.transcripts.insert(key, Rc::clone(&read));
@@ -217,7 +217,7 @@ fn transcript(store: &dyn Store, tip: NodeId, frame: &str, format: &str) -> Resu
     // Message styles do not change the transcript.
     let body = stored_body(store, Some(tip), 0, &frame, &MessageStyles::default())?;
     let (_, changes) = decode_as(&body.text, format, &frame).map_err(|error| {
-        StoreError::Broken(format!("the messages up to {tip} cannot be decoded: {error}"))
+        StoreError::Corrupt(format!("the messages up to {tip} cannot be decoded: {error}"))
     })?;
     let mut transcript = Transcript::new();
     changes.into_iter().for_each(|change| change.apply(&mut transcript, &Words));

@@ -52,11 +52,11 @@ pub(crate) fn retry_moved<T>(
 ) -> Result<T, RequestError> {
     for _ in 0..MAX_ATTEMPTS {
         match attempt() {
-            Err(RequestError::Store(StoreError::Moved(_) | StoreError::SessionExists(_))) => {}
+            Err(RequestError::Store(StoreError::Conflict(_) | StoreError::SessionExists(_))) => {}
             result => return result,
         }
     }
-    Err(StoreError::Moved(session.clone()).into())
+    Err(StoreError::Conflict(session.clone()).into())
 }
 
 impl Engine {

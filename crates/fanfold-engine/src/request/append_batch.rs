@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use fanfold_core::Budget;
-use fanfold_store::{Batch, BlobId, Millis, NewMessage, NewSession, Op, Relation, SessionChange, SessionRow};
+use fanfold_store::{Batch, BlobId, Millis, NewMessage, NewSession, Op, Relation, SessionRow, SessionUpdate};
 use fanfold_wire::{Conversation, Format};
 
 use crate::follow::recall_offer::RecallOffer;

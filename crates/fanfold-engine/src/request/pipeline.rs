@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// One attempt. It fails with [`StoreError::Moved`] if another process writes to the session in between.
+    /// One attempt. It fails with [`StoreError::Conflict`] if another process writes to the session in between.
     fn attempt(
         &self,
         input: &RequestInput<'_>,

@@ -147,7 +147,7 @@ impl Engine {
         body: StoredBody,
         restore_terms: &RestoreTerms<'_>,
     ) -> Result<State, OpError> {
-        let broken = |why: String| OpError::Store(StoreError::Broken(why));
+        let broken = |why: String| OpError::Store(StoreError::Corrupt(why));
         let terms_event = log.terms_event(n_events).map(|event| &log.events[event].event);
         let Some(SessionEvent::NewTerms(recorded)) = terms_event else {
             return Err(broken("a request without recorded terms".to_owned()));

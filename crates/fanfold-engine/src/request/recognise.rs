@@ -12,7 +12,7 @@
 
 use std::cmp::Reverse;
 
-use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError, role_of};
+use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError};
 use fanfold_wire::reply::{HiddenRecalls, insert_hidden_recalls};
 use fanfold_wire::{DecodeError, Format, Incoming, same_system};
 
@@ -103,7 +103,8 @@ impl Engine {
         }
         let has_more = n_common < incoming.n_messages();
         let recalls = if has_more { self.hidden_recalls_of_all(&rows)? } else { Vec::new() };
-        let is_reply = |i: usize| incoming.message(i).is_some_and(|raw| role_of(raw) == Role::Assistant);
+        let is_reply =
+            |i: usize| incoming.message(i).is_some_and(|raw| Role::from_message(raw) == Role::Assistant);
         let has_reply = (0..n_common).any(is_reply);
         let ends_there = |row: &&SessionRow| row.n_messages as usize == n_common;
         // If several sessions end at that message, open sessions come first, and of those the last used.

@@ -1,6 +1,6 @@
 //! Titles, goals and pins of sessions.
 
-use fanfold_store::{Batch, Op, SessionChange, SessionId};
+use fanfold_store::{Batch, Op, SessionId, SessionUpdate};
 
 use crate::engine::{Engine, OpError};
 use crate::log::events::SessionEvent;
@@ -29,17 +29,17 @@ impl Engine {
     /// Sets the title of a session; an empty one removes it. Returns the title as it is stored.
     pub fn set_title(&self, session: &SessionId, title: &str) -> Result<Option<String>, OpError> {
         let title = Some(clean_title(title)).filter(|title| !title.is_empty());
-        self.set(session, SessionChange::Title(title.clone()))?;
+        self.set(session, SessionUpdate::Title(title.clone()))?;
         Ok(title)
     }
 
     /// Sets the goal of a session; an empty one removes it.
     pub fn set_goal(&self, session: &SessionId, goal: &str) -> Result<(), OpError> {
         let goal = goal.trim();
-        self.set(session, SessionChange::Goal((!goal.is_empty()).then(|| goal.to_owned())))
+        self.set(session, SessionUpdate::Goal((!goal.is_empty()).then(|| goal.to_owned())))
     }
 
-    fn set(&self, session: &SessionId, change: SessionChange) -> Result<(), OpError> {
+    fn set(&self, session: &SessionId, change: SessionUpdate) -> Result<(), OpError> {
         self.write(vec![Op::Update(session.clone(), change)])
     }
 

@@ -1,8 +1,8 @@
 //! Forks and rotations of sessions, and the lookup of sessions by name.
 
 use fanfold_store::{
-    Batch, EndReason, NewSession, NodeId, Op, ReadableSessions, Relation, SessionChange, SessionFilter,
-    SessionId, SessionRow, StoreError, readable_sessions,
+    Batch, EndReason, NewSession, NodeId, Op, ReadableSessions, Relation, SessionFilter, SessionId,
+    SessionRow, SessionUpdate, StoreError, readable_sessions,
 };
 
 use crate::engine::{Engine, OpError};
@@ -58,7 +58,7 @@ impl Engine {
     /// Ends a session. A later request reopens it.
     pub fn end(&self, session: &SessionId, reason: EndReason) -> Result<(), OpError> {
         ensure_open(&self.row(session)?, "ended")?;
-        self.write(vec![Op::Update(session.clone(), SessionChange::End(reason))])
+        self.write(vec![Op::Update(session.clone(), SessionUpdate::End(reason))])
     }
 
     /// Creates a session that replaces another one, in one transaction. It gets the messages, the goal and the next
@@ -98,13 +98,13 @@ impl Engine {
         ];
         let mut set = |session: &SessionId, change| ops.push(Op::Update(session.clone(), change));
         if let Some(model) = &row.model {
-            set(&id, SessionChange::Model(model.clone()));
+            set(&id, SessionUpdate::Model(model.clone()));
         }
         if title.is_some() {
-            set(&id, SessionChange::Title(title));
+            set(&id, SessionUpdate::Title(title));
         }
         if let Some(goal) = &row.goal {
-            set(&id, SessionChange::Goal(Some(goal.clone())));
+            set(&id, SessionUpdate::Goal(Some(goal.clone())));
         }
         let end_reason = match derivation {
             Derivation::Fork(_) => None,
@@ -114,9 +114,9 @@ impl Engine {
         if let Some(reason) = end_reason {
             // Only one session has the goal.
             if row.goal.is_some() {
-                set(&row.id, SessionChange::Goal(None));
+                set(&row.id, SessionUpdate::Goal(None));
             }
-            set(&row.id, SessionChange::End(reason));
+            set(&row.id, SessionUpdate::End(reason));
         }
         let expected_tips = vec![(row.id.clone(), row.tip)];
         self.store.commit(&Batch { at: self.clock.now(), expected_tips, ops })?;

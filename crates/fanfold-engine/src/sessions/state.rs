@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
-use fanfold_store::{BlobId, NodeId, Role, Store, StoreError, role_of};
+use fanfold_store::{BlobId, NodeId, Role, Store, StoreError};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
 use crate::follow::folded_conversation::{FoldedConversation, count_changes, messages_of};
@@ -71,7 +71,7 @@ impl State {
         n_events: usize,
     ) -> Result<State, StoreError> {
         let DecodedBody { conversation, changes, ids, positions } = body;
-        let missing = || StoreError::Broken("a session without terms".to_owned());
+        let missing = || StoreError::Corrupt("a session without terms".to_owned());
         let terms_event = log.terms_event(n_events).ok_or_else(missing)?;
         let SessionEvent::NewTerms(began) = &log.events[terms_event].event else {
             unreachable!("it sets terms")
@@ -179,7 +179,7 @@ pub(crate) fn positions_of(ids: &[NodeId]) -> Positions {
 /// True if a cached state can be updated from between two messages. The items of one Responses reply become one
 /// step only if they are decoded together.
 pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Option<&str>) -> bool {
-    let is_from_model = |message: &str| matches!(role_of(message), Role::Assistant | Role::Other);
+    let is_from_model = |message: &str| matches!(Role::from_message(message), Role::Assistant | Role::Other);
     !format.has_replies_of_many_messages()
         || !(last.is_some_and(is_from_model) && next.is_some_and(is_from_model))
 }
@@ -292,7 +292,7 @@ impl Frames<'_> {
 
 /// Reads the body frame of a request: the JSON around its messages.
 pub(crate) fn read_frame(store: &dyn Store, frame: &str) -> Result<BodyFrame, StoreError> {
-    let missing = || StoreError::Broken(format!("the body frame {frame} of a request is missing"));
+    let missing = || StoreError::Corrupt(format!("the body frame {frame} of a request is missing"));
     let id: BlobId = frame.parse().map_err(|_| missing())?;
     let bytes = store.blob(id)?.ok_or_else(missing)?;
     BodyFrame::decode(&bytes).ok_or_else(missing)

@@ -239,11 +239,11 @@ impl Engine {
             let ops = notes.iter().map(|note| Op::AddEvent(task.session.clone(), note.encode())).collect();
             let expected_tips = vec![(task.session.clone(), row.tip)];
             match self.store.commit(&Batch { at: self.clock.now(), expected_tips, ops }) {
-                Err(StoreError::Moved(_)) => {}
+                Err(StoreError::Conflict(_)) => {}
                 committed => return Ok(committed.map(|_| outcome)?),
             }
         }
-        Err(StoreError::Moved(task.session.clone()).into())
+        Err(StoreError::Conflict(task.session.clone()).into())
     }
 }
 

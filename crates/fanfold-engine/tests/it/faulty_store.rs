@@ -41,10 +41,10 @@ impl FaultyStore {
     fn call<T>(&self, operation: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let is_due = self.n_calls.fetch_add(1, Ordering::SeqCst) == self.fails_at;
         if is_due && self.when == FaultTiming::Before {
-            return Err(StoreError::Full);
+            return Err(StoreError::DiskFull);
         }
         let result = operation(&*self.inner);
-        if is_due { Err(StoreError::Full) } else { result }
+        if is_due { Err(StoreError::DiskFull) } else { result }
     }
 }
 
@@ -108,7 +108,7 @@ impl Store for FaultyStore {
         now: Millis,
     ) -> Result<LockOutcome, StoreError> {
         if self.has_broken_locks {
-            return Err(StoreError::Broken("locks".into()));
+            return Err(StoreError::Corrupt("locks".into()));
         }
         self.call(|store| store.lock(session, holder, lease_ms, now))
     }

@@ -1,4 +1,4 @@
-//! Messages read along their lanes.
+//! Reads messages along their lanes.
 //!
 //! ```text
 //! lane 1   0 - 1 - 2 - 3 - 4
@@ -6,8 +6,8 @@
 //! lane 3                   `-- 5          parent 2, start 5
 //! ```
 //!
-//! A chain is a range of each lane on the way to the first: the one to the end of lane 3 is 0–2 of lane 1, 3–4 of lane 2
-//! and 5 of lane 3. A message of a lane is shared by every lane that leaves it behind that message.
+//! A chain consists of one range of depths per lane: the chain to the end of lane 3 is 0–2 of lane 1, 3–4 of lane 2
+//! and 5 of lane 3. Every lane that branches off after a message shares that message.
 
 use std::ops::Range;
 
@@ -18,21 +18,25 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// The messages that lead to a tip and have these depths, oldest first.
+/// Returns the messages on the chain that ends at `tip`, limited to these depths, oldest first.
 pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
-    let place = tables::position(sql, tip)?.ok_or(StoreError::NoNode(tip))?;
-    let end = depths.end.min(place.depth + 1);
+    let position = tables::position(sql, tip)?.ok_or(StoreError::NoNode(tip))?;
+    let end = depths.end.min(position.depth + 1);
     if depths.start >= end {
         return Ok(Vec::new());
     }
-    let mut parent = parent_id(sql, Position { depth: depths.start, ..place })?;
+    let mut parent = parent_id(sql, Position { depth: depths.start, ..position })?;
     let mut nodes = Vec::with_capacity((end - depths.start) as usize);
-    for (lane, range) in lane_ranges(sql, place.lane, depths.start..end)? {
-        let n_due = range.len();
+    for (lane, range) in lane_ranges(sql, position.lane, depths.start..end)? {
+        let n_expected = range.len();
         let stored = tables::nodes(sql, lane, range.clone())?;
-        if stored.len() != n_due {
-            let text = format!("lane {lane} has {} of {n_due} messages from {}", stored.len(), range.start);
-            return Err(StoreError::Broken(text));
+        if stored.len() != n_expected {
+            let text = format!(
+                "lane {lane} has {} of {n_expected} messages from depth {}",
+                stored.len(),
+                range.start
+            );
+            return Err(StoreError::Corrupt(text));
         }
         for stored in stored {
             let id = stored.id;
@@ -43,14 +47,14 @@ pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Resul
     Ok(nodes)
 }
 
-/// The message of an id.
+/// Returns a message by its id.
 pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<Node>> {
     let Some(stored) = tables::node(sql, id)? else { return Ok(None) };
     let parent = parent_id(sql, stored.position)?;
     Ok(Some(to_node(stored, parent)))
 }
 
-/// The message of a number.
+/// Returns a message by its number.
 pub(crate) fn node_by_number(sql: &mut dyn Sql, number: u64) -> Result<Option<Node>> {
     let Ok(number) = i64::try_from(number) else { return Ok(None) };
     let Some(stored) = tables::node_by_number(sql, number)? else { return Ok(None) };
@@ -58,22 +62,23 @@ pub(crate) fn node_by_number(sql: &mut dyn Sql, number: u64) -> Result<Option<No
     Ok(Some(to_node(stored, parent)))
 }
 
-/// The sessions whose chain has a message, the oldest first.
+/// Returns the sessions whose chain contains a message, the oldest first.
 pub(crate) fn owners(sql: &mut dyn Sql, node: NodeId) -> Result<Vec<SessionId>> {
-    let place = tables::position(sql, node)?.ok_or(StoreError::NoNode(node))?;
-    tables::owners(sql, place)
+    let position = tables::position(sql, node)?.ok_or(StoreError::NoNode(node))?;
+    tables::owners(sql, position)
 }
 
-/// The id of the message before a place on the way to it.
-fn parent_id(sql: &mut dyn Sql, place: Position) -> Result<Option<NodeId>> {
-    let Some(depth) = place.depth.checked_sub(1) else { return Ok(None) };
-    let lane = lane_ranges(sql, place.lane, depth..depth + 1)?.first().map_or(place.lane, |(lane, _)| *lane);
+/// Returns the id of the message before a position; `None` at the start of a chain.
+fn parent_id(sql: &mut dyn Sql, position: Position) -> Result<Option<NodeId>> {
+    let Some(depth) = position.depth.checked_sub(1) else { return Ok(None) };
+    let lane =
+        lane_ranges(sql, position.lane, depth..depth + 1)?.first().map_or(position.lane, |(lane, _)| *lane);
     let id = tables::node_id_at(sql, lane, depth)?;
-    let text = || format!("lane {lane} has no message {depth}, and others stand behind it");
-    id.map(Some).ok_or_else(|| StoreError::Broken(text()))
+    let text = || format!("lane {lane} lacks the message at depth {depth}, but has later ones");
+    id.map(Some).ok_or_else(|| StoreError::Corrupt(text()))
 }
 
-/// Which depths of which lanes lead along a lane, the oldest first.
+/// Returns the lanes of the chain that ends in `lane`, each with its range of the given depths, root lane first.
 pub(crate) fn lane_ranges(
     sql: &mut dyn Sql,
     lane: i64,

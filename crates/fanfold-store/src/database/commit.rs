@@ -1,62 +1,62 @@
-//! A batch, written to the tables of a database.
+//! Writes a batch to the tables of a database.
 //!
-//! A session is read once for a batch and written once at its end, however many operations it has.
+//! Each session of a batch is read once and written once at the end, regardless of the number of operations.
 
 use std::collections::BTreeMap;
 
 use crate::database::named_values;
 use crate::database::sql::Sql;
-use crate::database::tables::{self, Lane, NewRow, Position, Session};
+use crate::database::tables::{self, Lane, NewMessageRow, Position, StoredSession};
 use crate::model::{
-    Batch, CommitSummary, EventRow, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, SessionChange,
-    SessionId, role_of,
+    Batch, CommitSummary, EventRow, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Role, SessionId,
+    SessionUpdate,
 };
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Writes a batch within the transaction that the database is in.
+/// Writes a batch within the current transaction.
 pub(crate) fn commit(sql: &mut dyn Sql, batch: &Batch) -> Result<CommitSummary> {
-    let mut work =
+    let mut writer =
         BatchWriter { sql, at: batch.at, sessions: BTreeMap::new(), committed: CommitSummary::default() };
     for (id, tip) in &batch.expected_tips {
-        if work.session(id)?.row.tip != *tip {
-            return Err(StoreError::Moved(id.clone()));
+        if writer.session(id)?.row.tip != *tip {
+            return Err(StoreError::Conflict(id.clone()));
         }
     }
     for op in &batch.ops {
-        work.apply(op)?;
+        writer.apply(op)?;
     }
-    for (session, is_changed) in work.sessions.values() {
+    for (session, is_changed) in writer.sessions.values() {
         if *is_changed {
-            tables::update_session(work.sql, session)?;
+            tables::update_session(writer.sql, session)?;
         }
     }
-    Ok(work.committed)
+    Ok(writer.committed)
 }
 
 struct BatchWriter<'a> {
     sql: &'a mut dyn Sql,
     at: Millis,
-    /// The sessions of the batch, and whether they differ from what is stored.
-    sessions: BTreeMap<SessionId, (Session, bool)>,
+    /// The sessions of the batch, and whether they have unwritten changes.
+    sessions: BTreeMap<SessionId, (StoredSession, bool)>,
     committed: CommitSummary,
 }
 
 impl BatchWriter<'_> {
-    fn session(&mut self, id: &SessionId) -> Result<&Session> {
+    fn session(&mut self, id: &SessionId) -> Result<&StoredSession> {
         if !self.sessions.contains_key(id) {
-            let session = tables::session_to_change(self.sql, id)?;
+            let session = tables::session_for_update(self.sql, id)?;
             let session = session.ok_or_else(|| StoreError::NoSession(id.clone()))?;
             self.sessions.insert(id.clone(), (session, false));
         }
         Ok(&self.sessions[id].0)
     }
 
-    /// A session that is being written to.
-    fn session_mut(&mut self, id: &SessionId) -> Result<&mut Session> {
+    /// Returns a session to change, and marks it as changed.
+    fn session_mut(&mut self, id: &SessionId) -> Result<&mut StoredSession> {
         self.session(id)?;
-        let (session, is_changed) = self.sessions.get_mut(id).expect("it was just read");
+        let (session, is_changed) = self.sessions.get_mut(id).expect("the session was just read");
         *is_changed = true;
         session.row.updated_at = self.at;
         Ok(session)
@@ -67,8 +67,8 @@ impl BatchWriter<'_> {
             Op::Create(new) => self.create(new),
             Op::Append(id, messages) => self.append(id, messages),
             Op::MoveTip(id, tip) => {
-                let place = tip.map(|tip| self.position(tip)).transpose()?;
-                self.move_tip(id, *tip, place)
+                let position = tip.map(|tip| self.position(tip)).transpose()?;
+                self.move_tip(id, *tip, position)
             }
             Op::AddEvent(id, event) => self.add_event(id, event),
             Op::Update(id, change) => self.update(id, change),
@@ -76,7 +76,7 @@ impl BatchWriter<'_> {
             Op::SetNamedValue(name, value) => named_values::set(self.sql, name, *value),
             Op::Delete(id) => {
                 self.session(id)?;
-                let (session, _) = self.sessions.remove(id).expect("it was just read");
+                let (session, _) = self.sessions.remove(id).expect("the session was just read");
                 tables::delete_session(self.sql, &session)
             }
         }
@@ -86,11 +86,11 @@ impl BatchWriter<'_> {
         tables::position(self.sql, id)?.ok_or(StoreError::NoNode(id))
     }
 
-    fn move_tip(&mut self, id: &SessionId, tip: Option<NodeId>, place: Option<Position>) -> Result<()> {
+    fn move_tip(&mut self, id: &SessionId, tip: Option<NodeId>, position: Option<Position>) -> Result<()> {
         let session = self.session_mut(id)?;
-        session.tip_position = place;
+        session.tip_position = position;
         session.row.tip = tip;
-        session.row.n_messages = place.map_or(0, |place| place.depth + 1);
+        session.row.n_messages = position.map_or(0, |position| position.depth + 1);
         self.committed.tips.push((id.clone(), tip));
         Ok(())
     }
@@ -105,9 +105,9 @@ impl BatchWriter<'_> {
             Some((parent, _)) => Some(self.session(parent)?.row.root.clone()),
             None => None,
         };
-        let place = new.tip.map(|tip| self.position(tip)).transpose()?;
-        let row = new.row(root.as_ref(), place.map_or(0, |place| place.depth + 1), self.at);
-        let mut session = Session { key: 0, row, tip_position: place };
+        let position = new.tip.map(|tip| self.position(tip)).transpose()?;
+        let row = new.to_row(root.as_ref(), position.map_or(0, |position| position.depth + 1), self.at);
+        let mut session = StoredSession { key: 0, row, tip_position: position };
         session.key = tables::insert_session(self.sql, &session)?;
         self.sessions.insert(new.id.clone(), (session, false));
         Ok(())
@@ -115,9 +115,9 @@ impl BatchWriter<'_> {
 
     fn append(&mut self, id: &SessionId, messages: &[NewMessage]) -> Result<()> {
         let session = self.session(id)?;
-        let (mut tip, mut place) = (session.row.tip, session.tip_position);
+        let (mut tip, mut position) = (session.row.tip, session.tip_position);
         let mut messages = messages.iter();
-        // What is there already is walked along. Behind a new message everything is new.
+        // Skip messages that are already stored. After the first new message, all are new: ids include predecessors.
         let mut first = None;
         for message in messages.by_ref() {
             let next = NodeId::new(tip, &message.json);
@@ -125,34 +125,36 @@ impl BatchWriter<'_> {
                 first = Some(message);
                 break;
             };
-            (tip, place) = (Some(next), Some(found));
+            (tip, position) = (Some(next), Some(found));
         }
         let new: Vec<&NewMessage> = first.into_iter().chain(messages).collect();
         if !new.is_empty() {
-            (tip, place) = self.insert(&new, tip, place)?;
+            (tip, position) = self.insert(&new, tip, position)?;
         }
-        self.move_tip(id, tip, place)
+        self.move_tip(id, tip, position)
     }
 
-    /// Puts messages that are nowhere yet behind a place: in its lane if it is free there, else in a lane of their own.
+    /// Inserts new messages after a position: into its lane if nothing follows there, otherwise into a new lane.
     fn insert(
         &mut self,
         messages: &[&NewMessage],
         mut tip: Option<NodeId>,
-        place: Option<Position>,
+        position: Option<Position>,
     ) -> Result<(Option<NodeId>, Option<Position>)> {
-        let start = place.map_or(0, |place| place.depth + 1);
-        let lane = match place {
-            Some(place) if tables::node_id_at(self.sql, place.lane, start)?.is_none() => place.lane,
-            _ => tables::insert_lane(self.sql, Lane { parent: place.map(|place| place.lane), start })?,
+        let start = position.map_or(0, |position| position.depth + 1);
+        let lane = match position {
+            Some(position) if tables::node_id_at(self.sql, position.lane, start)?.is_none() => position.lane,
+            _ => {
+                tables::insert_lane(self.sql, Lane { parent: position.map(|position| position.lane), start })?
+            }
         };
         let numbers = self.sql.new_numbers(messages.len())?;
         let mut nodes = Vec::with_capacity(messages.len());
         for ((message, number), depth) in messages.iter().zip(numbers).zip(start..) {
             let id = NodeId::new(tip, &message.json);
-            let (role, at) = (role_of(&message.json), message.at.unwrap_or(self.at));
-            let place = Position { number, lane, depth };
-            nodes.push(NewRow { id, position: place, role, at, json: &message.json });
+            let (role, at) = (Role::from_message(&message.json), message.at.unwrap_or(self.at));
+            let position = Position { number, lane, depth };
+            nodes.push(NewMessageRow { id, position, role, at, json: &message.json });
             tip = Some(id);
         }
         tables::insert_nodes(self.sql, &nodes)?;
@@ -170,8 +172,8 @@ impl BatchWriter<'_> {
         tables::insert_event(self.sql, session, &EventRow { seq, at, tip, kind, body })
     }
 
-    fn update(&mut self, id: &SessionId, change: &SessionChange) -> Result<()> {
-        if let SessionChange::Title(Some(title)) = change
+    fn update(&mut self, id: &SessionId, change: &SessionUpdate) -> Result<()> {
+        if let SessionUpdate::Title(Some(title)) = change
             && let Some(holder) = tables::title_holder(self.sql, title)?.filter(|holder| holder != id)
         {
             return Err(StoreError::TitleTaken { title: title.clone(), holder });
@@ -179,18 +181,18 @@ impl BatchWriter<'_> {
         let at = self.at;
         let row = &mut self.session_mut(id)?.row;
         match change {
-            SessionChange::Title(title) => {
+            SessionUpdate::Title(title) => {
                 row.title.clone_from(title);
-                // The next title of the batch is compared with what is stored.
+                // Written now, because the uniqueness check of the batch's next title reads the table.
                 let session = &self.sessions[id].0;
                 tables::update_session(self.sql, session)?;
             }
-            SessionChange::Goal(goal) => row.goal.clone_from(goal),
-            SessionChange::Model(model) => row.model = Some(model.clone()),
-            SessionChange::End(reason) => {
+            SessionUpdate::Goal(goal) => row.goal.clone_from(goal),
+            SessionUpdate::Model(model) => row.model = Some(model.clone()),
+            SessionUpdate::End(reason) => {
                 row.ended.get_or_insert((at, reason.clone()));
             }
-            SessionChange::Reopen => row.ended = None,
+            SessionUpdate::Reopen => row.ended = None,
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Removes what no session leads to.
+//! Garbage collection: deletes messages and blobs that no session or event refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Removes messages that neither a session nor an event leads to, and bytes that no event names. Gives how many messages
-/// went.
+/// Deletes messages that no session or event leads to, and blobs that no event names. Returns the number of deleted
+/// messages.
 pub(crate) fn collect(sql: &mut dyn Sql, index: &dyn Index) -> Result<u64> {
-    let reached = reachable_depths(sql)?;
+    let reachable = reachable_depths(sql)?;
     let mark = "INSERT INTO marks (name, value) SELECT 'numbered', coalesce(max(number), 0) FROM nodes WHERE true \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
     sql.execute(mark, &[])?;
-    let mut n_gone = 0;
+    let mut n_deleted = 0;
     for (lane, _, _) in all_lanes(sql)? {
-        // The first depth that goes.
-        let from = reached.get(&lane).map_or(0, |depth| depth + 1);
+        // The first depth to delete.
+        let from = reachable.get(&lane).map_or(0, |depth| depth + 1);
         let values = [SqlValue::Int(lane), SqlValue::Int(from)];
-        let gone = tables::nodes(sql, lane, u32::try_from(from).unwrap_or(u32::MAX)..u32::MAX)?;
-        if !gone.is_empty() {
-            search::remove_messages(sql, index, gone)?;
+        let deleted = tables::nodes(sql, lane, u32::try_from(from).unwrap_or(u32::MAX)..u32::MAX)?;
+        if !deleted.is_empty() {
+            search::remove_messages(sql, index, deleted)?;
         }
-        n_gone += sql.execute("DELETE FROM nodes WHERE lane = $1 AND depth >= $2", &values)?;
-        if !reached.contains_key(&lane) {
+        n_deleted += sql.execute("DELETE FROM nodes WHERE lane = $1 AND depth >= $2", &values)?;
+        if !reachable.contains_key(&lane) {
             sql.execute("DELETE FROM lanes WHERE lane = $1", &[SqlValue::Int(lane)])?;
         }
     }
     delete_unreferenced_blobs(sql)?;
-    Ok(n_gone)
+    Ok(n_deleted)
 }
 
 fn all_lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
@@ -39,28 +39,28 @@ fn all_lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
     rows.into_iter().map(|mut row| Ok((row.int()?, row.opt_int()?, row.int()?))).collect()
 }
 
-/// The last depth of each lane that something leads to.
+/// The last reachable depth of each lane; lanes without a reachable message are missing.
 fn reachable_depths(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
-    // A session whose tip is gone still says where that stood: what is left of it is there for a repair.
+    // A session whose tip is missing still has its lane and length, which protect its other messages until a repair.
     let text = "SELECT led.lane, max(led.depth) FROM (SELECT n.lane, n.depth FROM nodes n \
          WHERE n.number IN (SELECT tip FROM sessions WHERE tip IS NOT NULL \
          UNION SELECT tip FROM events WHERE tip IS NOT NULL) \
          UNION ALL SELECT s.lane, s.n_messages - 1 FROM sessions s WHERE s.lane IS NOT NULL) AS led GROUP BY led.lane";
-    let mut reached = BTreeMap::new();
+    let mut reachable = BTreeMap::new();
     for mut row in sql.query(text, &[])? {
-        reached.insert(row.int()?, row.int()?);
+        reachable.insert(row.int()?, row.int()?);
     }
-    // A lane is younger than the one it leaves, so the youngest first passes everything on.
+    // A lane is younger than its parent, so one pass from the youngest lane reaches every ancestor.
     for (lane, parent, start) in all_lanes(sql)? {
-        if let Some(parent) = parent.filter(|_| reached.contains_key(&lane)) {
-            let depth = reached.entry(parent).or_insert(start - 1);
+        if let Some(parent) = parent.filter(|_| reachable.contains_key(&lane)) {
+            let depth = reachable.entry(parent).or_insert(start - 1);
             *depth = (*depth).max(start - 1);
         }
     }
-    Ok(reached)
+    Ok(reachable)
 }
 
-/// Removes bytes that no event names.
+/// Deletes blobs that no event names.
 pub(crate) fn delete_unreferenced_blobs(sql: &mut dyn Sql) -> Result<()> {
     for id in unreferenced_blobs(sql)? {
         sql.execute("DELETE FROM blobs WHERE id = $1", &[SqlValue::Bytes(&id)])?;
@@ -68,7 +68,7 @@ pub(crate) fn delete_unreferenced_blobs(sql: &mut dyn Sql) -> Result<()> {
     Ok(())
 }
 
-/// The ids of bytes that no event names.
+/// The ids of blobs that no event names.
 pub(crate) fn unreferenced_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>> {
     let mut ids = BTreeSet::new();
     for mut row in sql.query("SELECT id FROM blobs", &[])? {
@@ -91,7 +91,7 @@ pub(crate) fn unreferenced_blobs(sql: &mut dyn Sql) -> Result<BTreeSet<[u8; 32]>
     Ok(ids)
 }
 
-/// Every id that a text names: 64 hexadecimal digits in a row.
+/// Every possible blob id in a text: 64 consecutive hexadecimal digits.
 fn blob_ids_in(text: &str) -> Vec<[u8; 32]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -112,7 +112,7 @@ mod tests {
     use crate::model::BlobId;
 
     #[test]
-    fn ids_are_found_in_a_text() {
+    fn blob_ids_are_found_in_a_text() {
         let id = BlobId::new(b"x");
         assert_eq!(blob_ids_in(&format!("{{\"body\":\"{id}\"}}")), [id.0]);
         assert!(blob_ids_in(&format!("0{id}")).contains(&id.0));

@@ -1,4 +1,4 @@
-//! The right to fold a session: one holder at a time, for as long as the lease says.
+//! Session locks: leases that let one process at a time fold a session.
 
 use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::model::{Millis, SessionId};
@@ -6,7 +6,7 @@ use crate::store::{LockOutcome, SessionLock, StoreError};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Takes or prolongs a lock, unless another one has it and its time is not over.
+/// Takes or renews a lock, unless another holder's lease has not expired.
 pub(crate) fn lock(
     sql: &mut dyn Sql,
     session: &SessionId,
@@ -30,13 +30,13 @@ pub(crate) fn lock(
     }
     let found =
         query_row(sql, "SELECT holder, until FROM locks WHERE session = $1", &[SqlValue::Text(&session.0)])?;
-    // Given back between the two statements: the caller comes again.
+    // The lock was released between the two statements, so the caller tries again.
     let mut found = found.ok_or(StoreError::Busy { tries: 1 })?;
     let (holder, until) = (found.text()?, Millis(found.int()?));
     Ok(LockOutcome::HeldByOther(SessionLock { session: session.clone(), holder, until }))
 }
 
-/// Gives a lock back, if it is the holder's.
+/// Releases a lock if `holder` holds it.
 pub(crate) fn unlock(sql: &mut dyn Sql, session: &SessionId, holder: &str) -> Result<()> {
     let values = [SqlValue::Text(&session.0), SqlValue::Text(holder)];
     sql.execute("DELETE FROM locks WHERE session = $1 AND holder = $2", &values)?;

@@ -1,17 +1,17 @@
-//! Numbers under names, of those who use the store. Its own have names without a colon, and can't be reached from here.
+//! Integers that callers store under a name. A `user:` prefix separates them from the store's own names in the table.
 
 use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// The number under a name.
+/// Returns the integer stored under a name.
 pub(crate) fn get(sql: &mut dyn Sql, name: &str) -> Result<Option<i64>> {
     let found = query_row(sql, "SELECT value FROM marks WHERE name = $1", &[SqlValue::Text(&key(name))])?;
     found.map(|mut found| found.int()).transpose()
 }
 
-/// Puts a number under a name.
+/// Stores an integer under a name.
 pub(crate) fn set(sql: &mut dyn Sql, name: &str, value: i64) -> Result<()> {
     let text = "INSERT INTO marks (name, value) VALUES ($1, $2) \
          ON CONFLICT (name) DO UPDATE SET value = excluded.value";
@@ -19,7 +19,7 @@ pub(crate) fn set(sql: &mut dyn Sql, name: &str, value: i64) -> Result<()> {
     Ok(())
 }
 
-/// The name in the table.
+/// The name as stored in the table.
 fn key(name: &str) -> String {
     format!("user:{name}")
 }

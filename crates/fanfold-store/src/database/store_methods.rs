@@ -1,4 +1,4 @@
-//! The [`crate::Store`] methods that are the same for SQLite and PostgreSQL.
+//! The [`crate::Store`] methods that SQLite and PostgreSQL share.
 
 /// Implements the methods that only read tables or take locks, through the store's `read_sql` and `write_sql`.
 macro_rules! sql_store_methods {

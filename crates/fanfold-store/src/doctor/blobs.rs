@@ -1,4 +1,4 @@
-//! What is kept beside the messages.
+//! Checks that blobs match their hashes and that events name them.
 
 use super::{CheckMode, Examination};
 use crate::database::{garbage, tables};
@@ -13,16 +13,17 @@ pub(super) fn check(examination: &mut Examination<'_>) -> Result<(), StoreError>
     for id in ids {
         let bytes = tables::blob(examination.sql, BlobId(id))?.unwrap_or_default();
         if BlobId::new(&bytes) != BlobId(id) {
-            examination.report_lost(format!("bytes {}", BlobId(id)), "they are not what was written".into());
+            examination
+                .report_lost(format!("blob {}", BlobId(id)), "its content does not match its id".into());
         }
     }
-    let unnamed = garbage::unreferenced_blobs(examination.sql)?;
-    if !unnamed.is_empty() {
+    let unreferenced = garbage::unreferenced_blobs(examination.sql)?;
+    if !unreferenced.is_empty() {
         if examination.mode == CheckMode::Repair {
             garbage::delete_unreferenced_blobs(examination.sql)?;
         }
-        let text = format!("no event names {} of them, as after a session was deleted", unnamed.len());
-        examination.report_repairable("bytes".into(), text);
+        let text = format!("no event refers to {} of them, as after deleting a session", unreferenced.len());
+        examination.report_repairable("blobs".into(), text);
     }
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! Lanes, and the messages in them.
+//! Checks lanes and their messages.
 
 use std::collections::BTreeMap;
 
 use super::Examination;
 use crate::database::sql::SqlValue;
 use crate::database::tables::{self, Lane, StoredMessage};
-use crate::model::{NodeId, role_of};
+use crate::model::{NodeId, Role};
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 pub(super) fn check(examination: &mut Examination<'_>) -> Result<()> {
     let lanes = lanes(examination)?;
-    let mut run = LaneWalk::default();
+    let mut walk = LaneWalk::default();
     let mut last = (i64::MIN, 0);
     let mut used = Vec::new();
     loop {
@@ -23,17 +23,17 @@ pub(super) fn check(examination: &mut Examination<'_>) -> Result<()> {
             if used.last() != Some(&node.position.lane) {
                 used.push(node.position.lane);
             }
-            run.examine(examination, &lanes, &node)?;
+            walk.examine(examination, &lanes, &node)?;
         }
     }
     for lane in lanes.keys().filter(|lane| used.binary_search(lane).is_err()) {
         let has_children = lanes.values().any(|other| other.parent == Some(*lane));
-        let (place, text) = (format!("lane {lane}"), "it has no message".to_owned());
+        let (location, text) = (format!("lane {lane}"), "it has no messages".to_owned());
         if has_children {
-            examination.report_lost(place, text);
+            examination.report_lost(location, text);
         } else {
             examination.repair_with(
-                place,
+                location,
                 text,
                 "DELETE FROM lanes WHERE lane = $1",
                 &[SqlValue::Int(*lane)],
@@ -43,7 +43,7 @@ pub(super) fn check(examination: &mut Examination<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The lanes; a message stands where each of them leaves its parent.
+/// Reads the lanes and checks that each one branches off an older lane, after that lane's start.
 fn lanes(examination: &mut Examination<'_>) -> Result<BTreeMap<i64, Lane>> {
     let mut lanes = BTreeMap::new();
     for mut row in examination.sql.query("SELECT lane, parent, start FROM lanes", &[])? {
@@ -57,18 +57,21 @@ fn lanes(examination: &mut Examination<'_>) -> Result<BTreeMap<i64, Lane>> {
             }
         };
         if !is_sound {
-            let text = format!("it begins at {} of lane {:?}, which can't be", lane.start, lane.parent);
+            let text =
+                format!("it starts at depth {} of lane {:?}, which is impossible", lane.start, lane.parent);
             examination.report_lost(format!("lane {number}"), text);
         }
     }
     Ok(lanes)
 }
 
-/// The lane that is being walked along.
+/// The progress of a walk along a lane.
 #[derive(Default)]
 struct LaneWalk {
     lane: Option<i64>,
+    /// The depth that the next message must have.
     next: u32,
+    /// The id of the preceding message; `None` at the start or after a gap.
     parent: Option<NodeId>,
 }
 
@@ -79,36 +82,44 @@ impl LaneWalk {
         lanes: &BTreeMap<i64, Lane>,
         node: &StoredMessage,
     ) -> Result<()> {
-        let place = node.position;
-        let name = format!("message {}", place.number);
-        if self.lane != Some(place.lane) {
-            let Some(lane) = lanes.get(&place.lane) else {
+        let position = node.position;
+        let name = format!("message {}", position.number);
+        if self.lane != Some(position.lane) {
+            let Some(lane) = lanes.get(&position.lane) else {
                 self.lane = None;
-                examination
-                    .report_lost(name, format!("it stands in lane {}, which is not there", place.lane));
+                examination.report_lost(name, format!("its lane {} is missing", position.lane));
                 return Ok(());
             };
             let parent = match (lane.parent, lane.start.checked_sub(1)) {
                 (Some(parent), Some(depth)) => tables::node_id_at(examination.sql, parent, depth)?,
                 _ => None,
             };
-            *self = LaneWalk { lane: Some(place.lane), next: lane.start, parent };
+            *self = LaneWalk { lane: Some(position.lane), next: lane.start, parent };
         }
-        let is_behind_a_gap = place.depth != self.next || (place.depth > 0 && self.parent.is_none());
-        if is_behind_a_gap {
-            let text = format!("the messages from {} up to it are gone from lane {}", self.next, place.lane);
+        let is_after_gap = position.depth != self.next || (position.depth > 0 && self.parent.is_none());
+        if is_after_gap {
+            let text = format!(
+                "the messages before it from depth {} are missing from lane {}",
+                self.next, position.lane
+            );
             examination.report_lost(name, text);
         } else if node.id != NodeId::new(self.parent, &node.json) {
-            let owners = tables::owners(examination.sql, place)?;
+            let owners = tables::owners(examination.sql, position)?;
             let owners: Vec<String> = owners.into_iter().map(|id| id.0).collect();
-            let text = format!("it is not what was written; sessions that have it: {}", owners.join(", "));
+            let text = format!("its content does not match its id; sessions with it: {}", owners.join(", "));
             examination.report_lost(name, text);
-        } else if node.role != role_of(&node.json) {
-            let cure = "UPDATE nodes SET role = $1 WHERE number = $2";
-            let values = [SqlValue::Text(role_of(&node.json).name()), SqlValue::Int(place.number)];
-            examination.repair_with(name, "it has another role than its message".into(), cure, &values)?;
+        } else if node.role != Role::from_message(&node.json) {
+            let statement = "UPDATE nodes SET role = $1 WHERE number = $2";
+            let values =
+                [SqlValue::Text(Role::from_message(&node.json).name()), SqlValue::Int(position.number)];
+            examination.repair_with(
+                name,
+                "its role does not match its content".into(),
+                statement,
+                &values,
+            )?;
         }
-        (self.next, self.parent) = (place.depth + 1, Some(node.id));
+        (self.next, self.parent) = (position.depth + 1, Some(node.id));
         Ok(())
     }
 }

@@ -1,19 +1,20 @@
-//! Whether every message can be found by its words.
+//! Checks that the full text index contains every message.
 
 use super::{CheckMode, Examination};
 use crate::search::{self, Index};
 use crate::store::StoreError;
 
-/// Looks whether the full text index agrees with the messages, after those have been looked through.
+/// Compares the full text index with the messages, and rebuilds it in repair mode. Messages must be checked before.
 pub(super) fn check(examination: &mut Examination<'_>, index: &dyn Index) -> Result<(), StoreError> {
-    let n_wrong = index.n_inconsistent(examination.sql)?;
-    if n_wrong == 0 {
+    let n_inconsistent = index.n_inconsistent(examination.sql)?;
+    if n_inconsistent == 0 {
         return Ok(());
     }
     if examination.mode == CheckMode::Repair {
         search::rebuild(examination.sql, index)?;
     }
-    let text = format!("{n_wrong} messages are missing from it or stand in it wrongly; it is made anew");
+    let text =
+        format!("{n_inconsistent} messages are missing from it or indexed wrongly; a repair rebuilds it");
     examination.report_repairable("full text index".into(), text);
     Ok(())
 }

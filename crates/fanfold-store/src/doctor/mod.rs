@@ -1,12 +1,12 @@
-//! Looks whether a store holds what it should, and repairs what can be.
+//! Checks the consistency of a SQL store and repairs it where possible.
 //!
-//! Every id is recomputed from the messages, so a changed byte is found. What follows from something else (counts, roles,
-//! lanes of tips, indexes) is made again; a message that is gone or changed can't be, and is named.
+//! Every id is recomputed from the messages, which detects any changed byte. Derived data (counts, roles, lanes of
+//! tips, indexes) is recomputed; missing or changed messages are reported.
 
-mod chains; //   lanes, and the messages in them
-mod sessions; // who points where, and what happened to them
+mod chains; //   lanes and their messages
+mod sessions; // tips, events and roots of sessions
 mod blobs; //    blobs and the events that name them
-mod index; //    whether every message can be found
+mod index; //    the full text index
 
 use std::fmt;
 
@@ -14,34 +14,34 @@ use crate::database::sql::{Sql, SqlValue};
 use crate::search::Index;
 use crate::store::StoreError;
 
-/// What is to be done about findings.
+/// The mode of a check: with or without repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckMode {
-    /// Tell them.
+    /// Only report findings.
     Report,
-    /// Repair what can be.
+    /// Report findings and repair them where possible.
     Repair,
 }
 
-/// What can be done about a finding.
+/// The repair status of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairStatus {
     /// It can be repaired.
     Possible,
-    /// It was.
+    /// It was repaired.
     Done,
-    /// It can't be.
+    /// It cannot be repaired.
     Impossible,
 }
 
-/// Something that is not as it should be.
+/// An inconsistency in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where: a session, a message, a lane, the file.
+    /// The damaged item: a session, a message, a lane, the file.
     pub location: String,
-    /// What is wrong, and what a repair does about it.
+    /// The damage and the effect of a repair.
     pub text: String,
-    /// What can be done.
+    /// The repair status.
     pub repair: RepairStatus,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Looks through the tables of a database. `unread` says what can be done about one that can't be read through.
+/// Checks the tables of a database. A section that cannot be read is a finding with the repair status `unread`.
 pub(crate) fn check(
     sql: &mut dyn Sql,
     index: &dyn Index,
@@ -64,36 +64,36 @@ pub(crate) fn check(
     unread: RepairStatus,
 ) -> Result<Vec<Finding>, StoreError> {
     let mut examination = Examination { sql, mode, findings: Vec::new() };
-    let mut is_broken = false;
-    // Sessions before messages: a lane without one still leads to where a tip is set back to.
-    for place in [Section::Sessions, Section::Messages, Section::Bytes, Section::Index] {
-        let result = match place {
+    let mut is_corrupt = false;
+    // Sessions before messages: a lane without messages still leads to the message that a lost tip is reset to.
+    for section in [Section::Sessions, Section::Messages, Section::Blobs, Section::Index] {
+        let result = match section {
             Section::Sessions => sessions::check(&mut examination),
             Section::Messages => chains::check(&mut examination),
-            Section::Bytes => blobs::check(&mut examination),
+            Section::Blobs => blobs::check(&mut examination),
             Section::Index => index::check(&mut examination, index),
         };
         match result {
             Ok(()) => {}
-            // One place that can't be read through leaves the others to be looked at.
-            Err(StoreError::Broken(text)) => {
-                is_broken = true;
-                examination.findings.push(Finding { location: place.name().into(), text, repair: unread });
+            // An unreadable section does not prevent the check of the others.
+            Err(StoreError::Corrupt(text)) => {
+                is_corrupt = true;
+                examination.findings.push(Finding { location: section.name().into(), text, repair: unread });
             }
-            // A database may refuse everything after that.
-            Err(_) if is_broken => break,
+            // After corruption, a database may reject all further statements.
+            Err(_) if is_corrupt => break,
             Err(error) => return Err(error),
         }
     }
     Ok(examination.findings)
 }
 
-/// What is looked through, one after the other.
+/// The sections of a check.
 #[derive(Debug, Clone, Copy)]
 enum Section {
     Sessions,
     Messages,
-    Bytes,
+    Blobs,
     Index,
 }
 
@@ -102,13 +102,13 @@ impl Section {
         match self {
             Section::Sessions => "sessions",
             Section::Messages => "messages",
-            Section::Bytes => "bytes",
+            Section::Blobs => "blobs",
             Section::Index => "full text index",
         }
     }
 }
 
-/// A database being looked through.
+/// A check in progress with its findings.
 struct Examination<'a> {
     sql: &'a mut dyn Sql,
     mode: CheckMode,
@@ -116,29 +116,29 @@ struct Examination<'a> {
 }
 
 impl Examination<'_> {
-    /// Notes something that nothing can be done about.
-    fn report_lost(&mut self, place: String, text: String) {
-        self.findings.push(Finding { location: place, text, repair: RepairStatus::Impossible });
+    /// Reports a finding that cannot be repaired.
+    fn report_lost(&mut self, location: String, text: String) {
+        self.findings.push(Finding { location, text, repair: RepairStatus::Impossible });
     }
 
-    /// Notes something that a statement repairs, and runs it if asked to.
+    /// Reports a finding that one statement repairs, and runs the statement in repair mode.
     fn repair_with(
         &mut self,
-        place: String,
+        location: String,
         text: String,
-        cure: &str,
+        statement: &str,
         values: &[SqlValue<'_>],
     ) -> Result<(), StoreError> {
         if self.mode == CheckMode::Repair {
-            self.sql.execute(cure, values)?;
+            self.sql.execute(statement, values)?;
         }
-        self.report_repairable(place, text);
+        self.report_repairable(location, text);
         Ok(())
     }
 
-    /// Notes something that is repaired, if that was asked for.
-    fn report_repairable(&mut self, place: String, text: String) {
-        let cure = if self.mode == CheckMode::Repair { RepairStatus::Done } else { RepairStatus::Possible };
-        self.findings.push(Finding { location: place, text, repair: cure });
+    /// Reports a finding that can be repaired, or was repaired by the caller in repair mode.
+    fn report_repairable(&mut self, location: String, text: String) {
+        let repair = if self.mode == CheckMode::Repair { RepairStatus::Done } else { RepairStatus::Possible };
+        self.findings.push(Finding { location, text, repair });
     }
 }

@@ -1,25 +1,25 @@
-//! What is written at once: all of it or nothing.
+//! Batches of changes, which are written atomically.
 
 use crate::model::{EndReason, Millis, NodeId, Relation, SessionId, SessionRow};
 
-/// A session to be made.
+/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     /// Its id.
     pub id: SessionId,
-    /// Who makes it.
+    /// The program that creates it: `cli`, `proxy`, `claude-code`, `subagent`.
     pub source: String,
-    /// The format of its messages.
+    /// The wire format of its messages.
     pub format: String,
-    /// The session it comes from, and how.
+    /// The parent session and the relation to it.
     pub parent: Option<(SessionId, Relation)>,
-    /// Where it begins: a message of its parent, or nowhere.
+    /// The message after which it continues, usually one of its parent; `None` for an empty session.
     pub tip: Option<NodeId>,
 }
 
 impl NewSession {
-    /// What is known of it when it is made, from the root of the session it comes from and where it begins.
-    pub(crate) fn row(&self, parents_root: Option<&SessionId>, n_messages: u32, at: Millis) -> SessionRow {
+    /// Returns the row of the created session. A rotation inherits the root of its parent.
+    pub(crate) fn to_row(&self, parents_root: Option<&SessionId>, n_messages: u32, at: Millis) -> SessionRow {
         let is_rotation = matches!(self.parent, Some((_, Relation::Rotation)));
         SessionRow {
             id: self.id.clone(),
@@ -40,76 +40,76 @@ impl NewSession {
     }
 }
 
-/// A message to be appended.
+/// A message to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
-    /// The message as it came, byte for byte.
+    /// The message as received, byte for byte.
     pub json: String,
-    /// When it was said, where that is known; else the moment of the batch.
+    /// The time of the message; the time of the batch if unknown.
     pub at: Option<Millis>,
 }
 
-/// An event to be noted.
+/// An event to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// What kind.
+    /// The kind of event, see [`EventRow::kind`](crate::EventRow::kind).
     pub kind: String,
-    /// The rest, as JSON.
+    /// The data of the event as JSON.
     pub body: String,
 }
 
-/// Something about a session that may change.
+/// A change to one attribute of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionChange {
-    /// What people call it. No two sessions have one title.
+pub enum SessionUpdate {
+    /// Sets or removes the title. Titles are unique in a store.
     Title(Option<String>),
-    /// What it is for.
+    /// Sets or removes the goal.
     Goal(Option<String>),
-    /// The model it is sent to.
+    /// Sets the model that the session is sent to.
     Model(String),
-    /// It ends, unless it has ended already.
+    /// Ends the session, unless it has already ended.
     End(EndReason),
-    /// It goes on.
+    /// Removes the end.
     Reopen,
 }
 
-/// One thing to write.
+/// One operation of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Makes a session.
+    /// Creates a session.
     Create(NewSession),
-    /// Puts messages behind the tip of a session.
+    /// Appends messages after the tip of a session.
     Append(SessionId, Vec<NewMessage>),
-    /// Lets a session point at another message that the store has, or at none.
+    /// Moves the tip of a session to another stored message, or to none.
     MoveTip(SessionId, Option<NodeId>),
-    /// Notes an event of a session.
+    /// Records an event of a session.
     AddEvent(SessionId, NewEvent),
-    /// Changes something about a session.
-    Update(SessionId, SessionChange),
-    /// Keeps some bytes under their hash.
+    /// Changes an attribute of a session.
+    Update(SessionId, SessionUpdate),
+    /// Stores bytes under their hash.
     PutBlob(Vec<u8>),
-    /// Remembers a number under a name, instead of what was there. It belongs to no session.
+    /// Sets an integer under a name, outside of any session.
     SetNamedValue(String, i64),
-    /// Forgets a session. Messages that no session leads to go with the next sweep.
+    /// Deletes a session. The next garbage collection deletes its messages, unless something else refers to them.
     Delete(SessionId),
 }
 
-/// Things to write at once.
+/// Operations that are applied completely or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// The moment.
+    /// The time of the batch.
     pub at: Millis,
-    /// Where sessions must point for the batch to be written: nobody else wrote in between.
+    /// The tips that sessions must have for the batch to be applied, so that no concurrent write is overlooked.
     pub expected_tips: Vec<(SessionId, Option<NodeId>)>,
-    /// What to write, in order.
+    /// The operations in order.
     pub ops: Vec<Op>,
 }
 
-/// What became of a batch.
+/// The result of a committed batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommitSummary {
     /// The tip of each session that the batch appended to or moved, in the order of the operations.
     pub tips: Vec<(SessionId, Option<NodeId>)>,
-    /// How many messages the store did not have before.
+    /// The number of messages that the store did not have before.
     pub n_new_messages: usize,
 }

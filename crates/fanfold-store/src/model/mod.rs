@@ -1,9 +1,9 @@
-//! What a store keeps: message nodes, sessions that point at them, and batches of changes.
+//! The stored data: message nodes, sessions that point at them, and batches of changes.
 
 mod node; //    messages linked to their predecessors
 mod session; // sessions and their events
-mod batch; //   changes that are written together
+mod batch; //   changes that are written atomically
 
-pub use batch::{Batch, CommitSummary, NewEvent, NewMessage, NewSession, Op, SessionChange};
-pub use node::{BlobId, IdError, Node, NodeId, Role, role_of};
+pub use batch::{Batch, CommitSummary, NewEvent, NewMessage, NewSession, Op, SessionUpdate};
+pub use node::{BlobId, IdError, Node, NodeId, Role};
 pub use session::{EndReason, EventRow, Millis, Relation, SessionId, SessionRow};

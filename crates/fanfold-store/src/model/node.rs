@@ -1,4 +1,4 @@
-//! Messages behind one another, each named by all that was said up to it.
+//! Message nodes. The id of a node is a hash of the message and all its predecessors.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 
 use crate::model::Millis;
 
-/// Names a message and all that came before it: the hash of both.
+/// The id of a message node: the hash of its parent's id and its JSON.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub [u8; 32]);
 
 impl NodeId {
-    /// The id of a message behind another one, or of a first one.
+    /// The id of a message after `parent`, or of a first message.
     pub fn new(parent: Option<NodeId>, json: &str) -> NodeId {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&parent.map_or([0; 32], |parent| parent.0));
@@ -25,20 +25,21 @@ impl NodeId {
     }
 }
 
-/// Names some bytes that sessions keep beside their messages, such as the body around a list of messages.
+/// The id of a blob: the hash of its bytes. Events refer to blobs, such as the request body around a list of
+/// messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobId(pub [u8; 32]);
 
 impl BlobId {
-    /// The id of some bytes.
+    /// The id of a blob with these bytes.
     pub fn new(bytes: &[u8]) -> BlobId {
         BlobId(*blake3::hash(bytes).as_bytes())
     }
 }
 
-/// Why a text is no id.
+/// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an id has 64 hexadecimal digits, and this is none: {0}")]
+#[error("an id has 64 hexadecimal digits, unlike {0:?}")]
 pub struct IdError(String);
 
 macro_rules! as_hex {
@@ -66,7 +67,7 @@ macro_rules! as_hex {
                 }
                 for (i, byte) in id.iter_mut().enumerate() {
                     *byte =
-                        u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("they are hexadecimal digits");
+                        u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("all digits are hexadecimal");
                 }
                 Ok($id(id))
             }
@@ -77,23 +78,23 @@ macro_rules! as_hex {
 as_hex!(NodeId);
 as_hex!(BlobId);
 
-/// In whose name a message is.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Instructions.
     System,
-    /// A person, or a host in their name.
+    /// The user, or a host on the user's behalf.
     User,
     /// The model.
     Assistant,
-    /// The result of a call.
+    /// The result of a tool call.
     Tool,
-    /// Anything else.
+    /// Any other message.
     Other,
 }
 
 impl Role {
-    /// Every role, as filters name them.
+    /// Every role with its name in filters and in the database.
     pub const NAMES: [(&'static str, Role); 5] = [
         ("system", Role::System),
         ("user", Role::User),
@@ -102,38 +103,41 @@ impl Role {
         ("other", Role::Other),
     ];
 
-    /// Its name.
+    /// Returns the name of the role.
     pub fn name(self) -> &'static str {
         Role::NAMES.iter().find(|(_, role)| *role == self).map_or("other", |(name, _)| name)
     }
 
-    /// The role of that name.
+    /// Returns the role with a name.
     pub fn from_name(name: &str) -> Option<Role> {
         Role::NAMES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
     }
-}
 
-/// In whose name a message is, in any of the formats that fanfold knows.
-pub fn role_of(json: &str) -> Role {
-    // Every message that is kept passes here, and most of it is text: that is skipped, not taken apart.
-    let Ok(fields) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(json) else {
-        return Role::Other;
-    };
-    let text = |name: &str| -> Option<Cow<'_, str>> { serde_json::from_str(fields.get(name)?.get()).ok() };
-    let kind = text("type").unwrap_or_default();
-    match text("role").or_else(|| text("from")).as_deref() {
-        Some("user") if fields.get("content").is_some_and(|content| has_only_results(content)) => Role::Tool,
-        Some("user" | "human") => Role::User,
-        Some("assistant" | "gpt" | "model") => Role::Assistant,
-        Some("tool" | "function" | "observation") => Role::Tool,
-        Some("system" | "developer") => Role::System,
-        _ if kind.ends_with("_output") => Role::Tool,
-        _ if kind.ends_with("_call") || kind == "reasoning" => Role::Assistant,
-        _ => Role::Other,
+    /// Returns the role of a message in any format that fanfold supports.
+    pub fn from_message(json: &str) -> Role {
+        // Every stored message passes here, and most of it is text, so field values are skipped instead of parsed.
+        let Ok(fields) = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(json) else {
+            return Role::Other;
+        };
+        let text =
+            |name: &str| -> Option<Cow<'_, str>> { serde_json::from_str(fields.get(name)?.get()).ok() };
+        let kind = text("type").unwrap_or_default();
+        match text("role").or_else(|| text("from")).as_deref() {
+            Some("user") if fields.get("content").is_some_and(|content| has_only_results(content)) => {
+                Role::Tool
+            }
+            Some("user" | "human") => Role::User,
+            Some("assistant" | "gpt" | "model") => Role::Assistant,
+            Some("tool" | "function" | "observation") => Role::Tool,
+            Some("system" | "developer") => Role::System,
+            _ if kind.ends_with("_output") => Role::Tool,
+            _ if kind.ends_with("_call") || kind == "reasoning" => Role::Assistant,
+            _ => Role::Other,
+        }
     }
 }
 
-/// Whether a content is a list of results of calls, as Anthropic's format gives them to the user.
+/// Returns whether a content is a list of tool results only: Anthropic's format sends them in the user's name.
 fn has_only_results(content: &RawValue) -> bool {
     let is_result = |part: &&RawValue| {
         let part: Value = serde_json::from_str(part.get()).unwrap_or_default();
@@ -143,22 +147,22 @@ fn has_only_results(content: &RawValue) -> bool {
         .is_ok_and(|parts| !parts.is_empty() && parts.iter().all(is_result))
 }
 
-/// A message in its place.
+/// A stored message and its position in a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its id.
+    /// The id.
     pub id: NodeId,
-    /// The one before it.
+    /// The preceding message.
     pub parent: Option<NodeId>,
     /// A short number for people and tools, unique in its store.
     pub number: u64,
-    /// How many come before it.
+    /// The number of preceding messages.
     pub depth: u32,
-    /// In whose name it is.
+    /// The author.
     pub role: Role,
-    /// When it was first kept.
+    /// When the message was first stored.
     pub at: Millis,
-    /// The message as it came, byte for byte.
+    /// The message as received, byte for byte.
     pub json: Arc<str>,
 }
 
@@ -167,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_follows_from_all_that_was_said() {
+    fn node_id_depends_on_all_predecessors() {
         let first = NodeId::new(None, "a");
         assert_ne!(NodeId::new(Some(first), "b"), NodeId::new(None, "b"));
         assert_eq!(first.to_string().parse(), Ok(first));
@@ -175,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn roles_are_found_in_every_format() {
-        let role = |json| role_of(json).name();
+    fn roles_are_detected_in_every_format() {
+        let role = |json| Role::from_message(json).name();
         assert_eq!(role(r#"{"role":"user","content":"hi"}"#), "user");
         assert_eq!(role(r#"{"role":"user","content":[{"type":"tool_result"}]}"#), "tool");
         assert_eq!(role(r#"{"from":"gpt","value":"hi"}"#), "assistant");

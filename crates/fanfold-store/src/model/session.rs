@@ -1,15 +1,15 @@
-//! Who points at which message, where they come from, and what happened to them.
+//! Sessions: a pointer to the newest message, the relation to other sessions, and events.
 
 use std::fmt;
 
 use crate::model::NodeId;
 
-/// A moment, in milliseconds since 1970. It comes in as a value: no store looks at a clock.
+/// A time in milliseconds since 1970. Callers pass it in; stores do not read a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Millis(pub i64);
 
 impl fmt::Display for Millis {
-    /// As people write it: `2026-11-15 14:09:24`, in UTC.
+    /// Prints the time in UTC: `2026-11-15 14:09:24`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.div_euclid(1000);
         let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -19,7 +19,7 @@ impl fmt::Display for Millis {
 }
 
 impl Millis {
-    /// The moment at which a day begins, in UTC: `2026-11-15`. None if it is no day.
+    /// Parses a date such as `2026-11-15` to its first millisecond in UTC; `None` if it is invalid.
     pub fn from_date(text: &str) -> Option<Millis> {
         let mut parts = text.trim().splitn(3, '-').map(|part| part.parse::<i64>().ok());
         let mut next = || parts.next().flatten();
@@ -27,7 +27,7 @@ impl Millis {
         if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
             return None;
         }
-        // Years begin in March here, so that the leap day is a year's last.
+        // Count years from March, so that the leap day is the last day of a year.
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days =
             years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1 - 719_468;
@@ -35,9 +35,9 @@ impl Millis {
     }
 }
 
-/// The date so many days after 1970-01-01, by the calendar of 400 years with 146,097 days.
+/// Converts days since 1970-01-01 to a Gregorian date (400 years have 146,097 days).
 fn calendar_date(days: i64) -> (i64, i64, i64) {
-    // Years begin in March here, so that the leap day is a year's last.
+    // Count years from March, so that the leap day is the last day of a year.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -49,7 +49,7 @@ fn calendar_date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// Names a session.
+/// The id of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub String);
 
@@ -59,19 +59,19 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// How a session came from another one.
+/// The relation of a session to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// It goes on with the same task: the other one ended for it. Both are one lineage.
+    /// It continues the task of its parent, which has ended. Both belong to one lineage.
     Rotation,
-    /// It goes its own way from a message on. It is a lineage of its own.
+    /// It branches off its parent at a message and starts a new lineage.
     Fork,
-    /// It works for the other one. It is a lineage of its own.
+    /// It works for its parent and starts a new lineage.
     Subagent,
 }
 
 impl Relation {
-    /// Its name in a store.
+    /// Returns the stored name.
     pub fn name(self) -> &'static str {
         match self {
             Relation::Rotation => "rotation",
@@ -80,7 +80,7 @@ impl Relation {
         }
     }
 
-    /// The relation of that name.
+    /// Returns the relation with a stored name.
     pub fn from_name(name: &str) -> Option<Relation> {
         [Relation::Rotation, Relation::Fork, Relation::Subagent]
             .into_iter()
@@ -91,20 +91,20 @@ impl Relation {
 /// Why a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EndReason {
-    /// It was rotated: a child goes on.
+    /// It was rotated: a child session continues it.
     Compression,
-    /// The user went on in a fork.
+    /// The user continued in a fork.
     Branched,
-    /// It worked for another one and is done.
+    /// The subagent finished.
     Subagent,
-    /// The user began anew.
+    /// The user started a new conversation.
     Reset,
-    /// Something else.
+    /// Any other reason.
     Other(String),
 }
 
 impl EndReason {
-    /// Its name in a store.
+    /// Returns the stored name.
     pub fn name(&self) -> &str {
         match self {
             EndReason::Compression => "compression",
@@ -115,7 +115,7 @@ impl EndReason {
         }
     }
 
-    /// The reason of that name.
+    /// Returns the reason with a stored name.
     pub fn from_name(name: &str) -> EndReason {
         match name {
             "compression" => EndReason::Compression,
@@ -127,51 +127,51 @@ impl EndReason {
     }
 }
 
-/// What is known of a session.
+/// A session without its messages and events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Its id, for life.
+    /// The id, which never changes.
     pub id: SessionId,
-    /// Who made it: `cli`, `proxy`, `claude-code`, `subagent`.
+    /// The program that created it: `cli`, `proxy`, `claude-code`, `subagent`.
     pub source: String,
-    /// The format of its messages.
+    /// The wire format of its messages.
     pub format: String,
-    /// The model it was last sent to.
+    /// The model that it was last sent to.
     pub model: Option<String>,
-    /// What people call it.
+    /// The title, unique in the store.
     pub title: Option<String>,
-    /// What it is for; travels along the lineage.
+    /// The goal of the task; the engine moves it to the session that continues the task.
     pub goal: Option<String>,
-    /// The session it came from, and how.
+    /// The parent session and the relation to it.
     pub parent: Option<(SessionId, Relation)>,
-    /// The first session of its lineage: itself, unless it came by rotation.
+    /// The first session of the lineage: the session itself, unless it is a rotation.
     pub root: SessionId,
-    /// Its newest message.
+    /// The newest message.
     pub tip: Option<NodeId>,
-    /// How many messages lead to the tip.
+    /// The number of messages up to the tip.
     pub n_messages: u32,
-    /// How many events it has.
+    /// The number of events.
     pub n_events: u32,
-    /// When it was made.
+    /// When it was created.
     pub started_at: Millis,
-    /// When something was last written to it.
+    /// When it was last written to.
     pub updated_at: Millis,
-    /// When and why it ended. The first reason stays.
+    /// When and why it ended. A second end does not replace the first.
     pub ended: Option<(Millis, EndReason)>,
 }
 
-/// Something that happened to a session, in order.
+/// A recorded event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
-    /// Its position among the events of its session, from 0.
+    /// The sequence number among the events of the session, from 0.
     pub seq: u32,
-    /// When.
+    /// When it was recorded.
     pub at: Millis,
-    /// The tip of the session at that moment.
+    /// The tip of the session when the event was recorded.
     pub tip: Option<NodeId>,
-    /// What kind: `fold`, `request`, `pinned`, `checkpoint`, `rewound`. The engine gives them their meaning.
+    /// The kind: `fold`, `request`, `pinned`, `checkpoint`, `rewound`. The engine defines the meaning.
     pub kind: String,
-    /// The rest, as JSON.
+    /// The data of the event as JSON.
     pub body: String,
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_by_the_calendar() {
+    fn times_print_as_utc_dates() {
         let written = |at| Millis(at).to_string();
         assert_eq!(written(0), "1970-01-01 00:00:00");
         assert_eq!(written(951_827_696_000), "2000-02-29 12:34:56");
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(written(-1), "1969-12-31 23:59:59");
     }
     #[test]
-    fn days_begin_where_the_calendar_says() {
+    fn dates_parse_to_the_start_of_the_day() {
         let begins = |day| Millis::from_date(day).map(|at| at.0 / 1000);
         assert_eq!(begins("1970-01-01"), Some(0));
         assert_eq!(begins("2000-02-29"), Some(951_782_400));

@@ -1,14 +1,14 @@
-//! What PostgreSQL's errors mean here.
+//! Converts PostgreSQL's errors.
 
 use postgres::error::SqlState;
 
 use crate::store::StoreError;
 
-/// The error of ours that one of PostgreSQL's is.
+/// Converts an error of PostgreSQL.
 pub(super) fn convert(error: postgres::Error) -> StoreError {
     let Some(code) = error.code() else { return StoreError::Other(error.into()) };
-    // Two wrote the same thing at once; or the server wants some time. The same again, and it is known who was first.
-    let again = [
+    // Conflicts of concurrent transactions, and states of the server that pass: the transaction can be retried.
+    let retryable = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::UNIQUE_VIOLATION,
@@ -18,15 +18,15 @@ pub(super) fn convert(error: postgres::Error) -> StoreError {
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
     ];
-    if again.contains(code) {
+    if retryable.contains(code) {
         return StoreError::Busy { tries: 1 };
     }
     if *code == SqlState::DISK_FULL {
-        return StoreError::Full;
+        return StoreError::DiskFull;
     }
     if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) {
-        return StoreError::Broken(error.to_string());
+        return StoreError::Corrupt(error.to_string());
     }
     let text = error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());
-    StoreError::Other(format!("PostgreSQL says: {text}").into())
+    StoreError::Other(format!("PostgreSQL error: {text}").into())
 }

@@ -1,12 +1,12 @@
-//! Statements on a connection.
+//! Runs statements on a PostgreSQL connection.
 
 use bytes::BytesMut;
 use postgres::Statement;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::connect::Connection;
+use super::connect::PgConnection;
 use super::error;
-use crate::database::sql::{Cell, Row, Sql, SqlValue};
+use crate::database::sql::{Cell, Sql, SqlRow, SqlValue};
 use crate::store::StoreError;
 
 impl ToSql for SqlValue<'_> {
@@ -31,8 +31,8 @@ impl ToSql for SqlValue<'_> {
     to_sql_checked!();
 }
 
-impl Connection {
-    /// The statement of a text, prepared once.
+impl PgConnection {
+    /// Returns the prepared statement of an SQL text; prepares it on first use.
     fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
@@ -43,8 +43,8 @@ impl Connection {
     }
 }
 
-impl Sql for Connection {
-    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, StoreError> {
+impl Sql for PgConnection {
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<SqlRow>, StoreError> {
         let statement = self.statement(sql)?;
         let rows = self.client.query(&statement, &parameters(values)).map_err(error::convert)?;
         rows.iter().map(|row| read(row).map_err(error::convert)).collect()
@@ -57,8 +57,8 @@ impl Sql for Connection {
 
     fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError> {
         let text = "SELECT nextval('numbers') FROM generate_series(1, CAST($1 AS BIGINT))";
-        let n_due = i64::try_from(n).unwrap_or(i64::MAX);
-        let rows = self.query(text, &[SqlValue::Int(n_due)])?;
+        let n = i64::try_from(n).unwrap_or(i64::MAX);
+        let rows = self.query(text, &[SqlValue::Int(n)])?;
         let mut numbers = rows.into_iter().map(|mut row| row.int()).collect::<Result<Vec<_>, _>>()?;
         numbers.sort_unstable();
         Ok(numbers)
@@ -73,7 +73,7 @@ fn parameters<'a>(values: &'a [SqlValue<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
     values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
-fn read(row: &postgres::Row) -> Result<Row, postgres::Error> {
+fn read(row: &postgres::Row) -> Result<SqlRow, postgres::Error> {
     let mut cells = Vec::with_capacity(row.len());
     for (i, column) in row.columns().iter().enumerate() {
         let cell = match *column.type_() {
@@ -84,5 +84,5 @@ fn read(row: &postgres::Row) -> Result<Row, postgres::Error> {
         };
         cells.push(cell.unwrap_or(Cell::Null));
     }
-    Ok(Row::new(cells))
+    Ok(SqlRow::new(cells))
 }

@@ -1,11 +1,11 @@
 //! A store in a PostgreSQL database, for many users and machines.
 //!
-//! Batches of different sessions are written side by side; a session's row is held while it is written to. Where two
-//! write the same message at once, the second finds it out and begins again. A connection that breaks is made anew, and
-//! a commit whose answer was lost is asked for: it is never written twice.
+//! Batches of different sessions are written concurrently; a session's row is locked while it is written to. If two
+//! transactions insert the same message, the second one fails and is retried. A broken connection is replaced. If the
+//! reply to a commit is lost, the store asks the server for the transaction's status, so no batch is written twice.
 
-mod connect; // connections, and what they are set to
-mod error; //   what PostgreSQL's errors mean here
+mod connect; //  opens and configures connections
+mod error; //    converts PostgreSQL's errors
 mod executor; // runs statements on a connection
 
 use std::sync::{Mutex, PoisonError};
@@ -22,37 +22,37 @@ use crate::model::{Batch, CommitSummary};
 use crate::open::OpenMode;
 use crate::search::{self, IndexBacklog, PostgresIndex, SearchHits, SearchSpec};
 use crate::store::{Store, StoreError, StoreSize};
-use connect::{ADVISORY_LOCK, Connection};
+use connect::{ADVISORY_LOCK, PgConnection};
 
-/// How many connections are kept open.
-const CONNECTIONS: usize = 8;
+/// The maximum number of idle connections.
+const MAX_IDLE_CONNECTIONS: usize = 8;
 
-/// How often something is tried; the pauses grow, so that a server has half a minute to come back.
-const TRIES: u32 = 15;
+/// The maximum number of attempts. The pauses grow, so that a server has about half a minute to restart.
+const MAX_TRIES: u32 = 15;
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
     config: Config,
     mode: OpenMode,
-    /// Connections that are not in use.
-    idle: Mutex<Vec<Connection>>,
-    /// How far the full text index is behind.
+    /// Idle connections.
+    idle: Mutex<Vec<PgConnection>>,
+    /// The lag of the full text index.
     backlog: IndexBacklog,
 }
 
-/// What becomes of a piece of work whose connection broke.
-enum Attempt<T> {
-    /// It is done, or it failed and would fail again.
+/// The result of one attempt of a transaction.
+enum AttemptResult<T> {
+    /// The transaction succeeded, or failed with an error that is not due to a broken connection.
     Final(Result<T, StoreError>),
-    /// It was not written: the same again.
+    /// The connection broke and nothing was written: try again.
     Retry(StoreError),
 }
 
 impl PostgresStore {
-    /// Connects to a database by its address, and makes the tables if they are not there: in a schema `fanfold`.
+    /// Connects to a database by its address, and creates missing tables in the schema `fanfold`.
     pub fn open(address: &str, mode: OpenMode) -> Result<PostgresStore, StoreError> {
         let config: Config =
-            address.parse().map_err(|error| StoreError::Address(format!("{address:?} ({error})")))?;
+            address.parse().map_err(|error| StoreError::InvalidAddress(format!("{address:?} ({error})")))?;
         let store =
             PostgresStore { config, mode, idle: Mutex::new(Vec::new()), backlog: IndexBacklog::default() };
         let mut connection = connect::connect(&store.config)?;
@@ -73,7 +73,7 @@ impl PostgresStore {
         Ok(store)
     }
 
-    fn checkout(&self) -> Result<Connection, StoreError> {
+    fn checkout(&self) -> Result<PgConnection, StoreError> {
         loop {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             match idle {
@@ -84,9 +84,9 @@ impl PostgresStore {
         }
     }
 
-    fn checkin(&self, connection: Connection) {
+    fn checkin(&self, connection: PgConnection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < CONNECTIONS && !connection.client.is_closed() {
+        if idle.len() < MAX_IDLE_CONNECTIONS && !connection.client.is_closed() {
             idle.push(connection);
         }
     }
@@ -99,8 +99,8 @@ impl PostgresStore {
                 Ok(value)
             });
             match result {
-                Err(error) if connection.client.is_closed() => Attempt::Retry(error),
-                result => Attempt::Final(result),
+                Err(error) if connection.client.is_closed() => AttemptResult::Retry(error),
+                result => AttemptResult::Final(result),
             }
         })
     }
@@ -109,40 +109,40 @@ impl PostgresStore {
         self.write_locked("SELECT pg_advisory_xact_lock_shared($1)", work)
     }
 
-    /// Runs some work in a transaction, beside others or alone as the guard says.
+    /// Runs `work` in a transaction after taking the advisory lock with a statement, shared or exclusive.
     fn write_locked<T>(
         &self,
-        guard: &str,
+        lock: &str,
         work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if self.mode == OpenMode::Read {
             return Err(StoreError::ReadOnly("of this database".into()));
         }
         self.retry(|connection| {
-            let begun = begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED").and_then(|()| {
-                connection.client.execute(guard, &[&ADVISORY_LOCK]).map_err(error::convert)?;
+            let started = begin(connection, "BEGIN ISOLATION LEVEL READ COMMITTED").and_then(|()| {
+                connection.client.execute(lock, &[&ADVISORY_LOCK]).map_err(error::convert)?;
                 transaction_id(connection)
             });
-            let done = begun.and_then(|transaction| Ok((transaction, work(connection)?)));
-            let (transaction, value) = match done {
-                Ok(done) => done,
-                Err(error) if connection.client.is_closed() => return Attempt::Retry(error),
-                Err(error) => return Attempt::Final(Err(error)),
+            let result = started.and_then(|transaction| Ok((transaction, work(connection)?)));
+            let (transaction, value) = match result {
+                Ok(success) => success,
+                Err(error) if connection.client.is_closed() => return AttemptResult::Retry(error),
+                Err(error) => return AttemptResult::Final(Err(error)),
             };
             let Err(error) = connection.client.batch_execute("COMMIT") else {
-                return Attempt::Final(Ok(value));
+                return AttemptResult::Final(Ok(value));
             };
-            // The answer to the commit may have been lost; what became of it is known to the server.
+            // The commit may have succeeded although its reply was lost, so ask the server.
             match self.was_committed(transaction) {
-                Ok(true) => Attempt::Final(Ok(value)),
-                Ok(false) if error.code().is_none() => Attempt::Retry(error::convert(error)),
-                Ok(false) => Attempt::Final(Err(error::convert(error))),
-                Err(error) => Attempt::Final(Err(error)),
+                Ok(true) => AttemptResult::Final(Ok(value)),
+                Ok(false) if error.code().is_none() => AttemptResult::Retry(error::convert(error)),
+                Ok(false) => AttemptResult::Final(Err(error::convert(error))),
+                Err(error) => AttemptResult::Final(Err(error)),
             }
         })
     }
 
-    /// Brings the full text index up to date, some messages at a time.
+    /// Brings the full text index up to date in small transactions.
     fn catch_up_index(&self) -> Result<(), StoreError> {
         let is_behind = self.read_sql(|sql| search::has_pending(sql, &PostgresIndex))?;
         while is_behind
@@ -153,9 +153,9 @@ impl PostgresStore {
         Ok(())
     }
 
-    fn retry<T>(&self, mut work: impl FnMut(&mut Connection) -> Attempt<T>) -> Result<T, StoreError> {
+    fn retry<T>(&self, mut work: impl FnMut(&mut PgConnection) -> AttemptResult<T>) -> Result<T, StoreError> {
         let mut last = None;
-        for tried in 0..TRIES {
+        for tried in 0..MAX_TRIES {
             if tried > 0 {
                 pause(tried);
             }
@@ -167,65 +167,65 @@ impl PostgresStore {
                 }
             };
             match work(&mut connection) {
-                Attempt::Final(Err(StoreError::Busy { .. })) => {
+                AttemptResult::Final(Err(StoreError::Busy { .. })) => {
                     last = Some(StoreError::Busy { tries: tried + 1 });
                     self.roll_back(connection);
                 }
-                Attempt::Final(Err(error)) => {
+                AttemptResult::Final(Err(error)) => {
                     self.roll_back(connection);
                     return Err(error);
                 }
-                Attempt::Final(Ok(value)) => {
+                AttemptResult::Final(Ok(value)) => {
                     self.checkin(connection);
                     return Ok(value);
                 }
-                Attempt::Retry(error) => last = Some(error),
+                AttemptResult::Retry(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or(StoreError::Busy { tries: TRIES }))
+        Err(last.unwrap_or(StoreError::Busy { tries: MAX_TRIES }))
     }
 
-    fn roll_back(&self, mut connection: Connection) {
-        // A connection that can't even do that is dropped, and the server rolls back by itself.
+    fn roll_back(&self, mut connection: PgConnection) {
+        // If the rollback fails, drop the connection; the server then rolls back.
         if connection.client.batch_execute("ROLLBACK").is_ok() {
             self.checkin(connection);
         }
     }
 
-    /// Asks a new connection what became of a transaction.
+    /// Asks the server on a new connection whether a transaction was committed.
     fn was_committed(&self, transaction: i64) -> Result<bool, StoreError> {
         retry_while_busy(|| {
-            // Whatever the reason that the server can't be asked, it may come back.
+            // Retry after any error, because the server may be restarting.
             let mut connection = connect::connect(&self.config).map_err(|_| StoreError::Busy { tries: 1 })?;
             let rows = connection.query("SELECT txid_status($1)", &[SqlValue::Int(transaction)]);
             let row = rows.map_err(|_| StoreError::Busy { tries: 1 })?.into_iter().next();
             match row.map(|mut row| row.text()).transpose()?.as_deref() {
                 Some("committed") => Ok(true),
                 Some("aborted") => Ok(false),
-                // Still running: the server has not noticed yet that we are gone.
+                // Still in progress: the server has not noticed the lost connection yet.
                 _ => Err(StoreError::Busy { tries: 1 }),
             }
         })
     }
 }
 
-fn begin(connection: &mut Connection, begin: &str) -> Result<(), StoreError> {
+fn begin(connection: &mut PgConnection, begin: &str) -> Result<(), StoreError> {
     connection.client.batch_execute(begin).map_err(error::convert)
 }
 
-fn transaction_id(connection: &mut Connection) -> Result<i64, StoreError> {
+fn transaction_id(connection: &mut PgConnection) -> Result<i64, StoreError> {
     let row = connection.query("SELECT txid_current()", &[])?.into_iter().next();
-    row.ok_or_else(|| StoreError::Broken("a transaction has no number".into()))?.int()
+    row.ok_or_else(|| StoreError::Corrupt("a transaction has no id".into()))?.int()
 }
 
-/// 20–150 ms at first, twice as much each time, at most a few seconds.
+/// Sleeps with exponential backoff: 20–150 ms after the first attempt, doubling up to 32 times that.
 fn pause(tried: u32) {
     let ms = fastrand::u64(20..151) << (tried - 1).min(5);
     std::thread::sleep(Duration::from_millis(ms));
 }
 
 fn retry_while_busy<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    for tried in 1..TRIES {
+    for tried in 1..MAX_TRIES {
         match work() {
             Err(StoreError::Busy { .. }) => pause(tried),
             result => return result,
@@ -238,7 +238,7 @@ impl Store for PostgresStore {
     fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
         let committed = self.write_sql(|sql| commit::commit(sql, batch))?;
         if self.backlog.is_due(committed.n_new_messages) {
-            // What fails here is done before a search.
+            // Ignore errors: the next search indexes the messages, too.
             let n_indexed = self.write_sql(|sql| search::index_pending(sql, &PostgresIndex)).unwrap_or(0);
             self.backlog.record_indexed(n_indexed);
         }
@@ -247,26 +247,26 @@ impl Store for PostgresStore {
 
     sql_store_methods!();
 
-    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
-        // Without an index that is up to date a search is slower, and finds the same.
+    fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError> {
+        // Ignore errors: with an outdated index a search is slower, but finds the same.
         if self.mode == OpenMode::Write {
             let _ = self.catch_up_index();
         }
-        self.read_sql(|sql| search::search(sql, &PostgresIndex, find))
+        self.read_sql(|sql| search::search(sql, &PostgresIndex, spec))
     }
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
-        // Alone: a batch could point at a message that is just being removed.
+        // Exclusive, because a concurrent batch could refer to a message that is being deleted.
         self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| garbage::collect(sql, &PostgresIndex))
     }
 
-    fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError> {
-        match care {
+    fn check(&self, mode: CheckMode) -> Result<Vec<Finding>, StoreError> {
+        match mode {
             CheckMode::Report => {
-                self.read_sql(|sql| doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible))
+                self.read_sql(|sql| doctor::check(sql, &PostgresIndex, mode, RepairStatus::Impossible))
             }
             CheckMode::Repair => self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| {
-                doctor::check(sql, &PostgresIndex, care, RepairStatus::Impossible)
+                doctor::check(sql, &PostgresIndex, mode, RepairStatus::Impossible)
             }),
         }
     }

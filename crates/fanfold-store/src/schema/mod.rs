@@ -1,20 +1,20 @@
-//! How a store is laid out, in numbered steps. A step that was once released is never changed: the next one is added.
+//! The SQL schema as numbered migration steps. A released step is never changed; changes are added as a new step.
 
 use crate::store::StoreError;
 
-/// The steps of a SQLite store, the first one first.
+/// The migration steps of a SQLite store, in order.
 pub(crate) const SQLITE: &[&str] = &[include_str!("sqlite-1.sql"), include_str!("sqlite-2.sql")];
 
-/// The steps of a PostgreSQL store, the first one first.
+/// The migration steps of a PostgreSQL store, in order.
 #[cfg(feature = "postgres")]
 pub(crate) const POSTGRES: &[&str] = &[include_str!("postgres-1.sql"), include_str!("postgres-2.sql")];
 
-/// The newest version that is known.
+/// Returns the schema version after all steps.
 pub(crate) fn newest_version(steps: &[&str]) -> u32 {
     u32::try_from(steps.len()).unwrap_or(u32::MAX)
 }
 
-/// Which steps are still to be taken from a version on.
+/// Returns the steps that upgrade a store from the version `found` to the newest.
 pub(crate) fn pending_steps(
     steps: &'static [&'static str],
     found: u32,

@@ -1,7 +1,7 @@
--- 2: full text. All of it can be made anew from the messages.
+-- Step 2: the full text index. It can be rebuilt from the messages.
 
--- The words of each message with their places, and what else a search asks of it. `exactness`: 0 if every place is
--- there; 1 if there are more than PostgreSQL keeps; 2 if there are more words than it keeps.
+-- The words of each message with their positions, and the columns that a search filters by. `exactness`: 0 if all
+-- positions are stored; 1 if positions were dropped at PostgreSQL's limits; 2 if words were dropped, too.
 CREATE TABLE texts (
     number BIGINT PRIMARY KEY,
     lane BIGINT NOT NULL,
@@ -14,14 +14,14 @@ CREATE TABLE texts (
 CREATE INDEX texts_by_words ON texts USING gin (words);
 CREATE INDEX texts_inexact ON texts (number) WHERE exactness > 0;
 
--- Every word once, and all three letters in a row of it: parts of words are looked up here, never in the texts.
+-- Every distinct word with its trigrams, to expand prefixes and parts of words.
 CREATE TABLE vocabulary (
     word TEXT COLLATE "C" PRIMARY KEY,
     thirds TEXT[] NOT NULL
 );
 CREATE INDEX vocabulary_by_thirds ON vocabulary USING gin (thirds);
 
--- Messages that are not indexed yet. Their numbers are no measure: a lower one may be committed later.
+-- Messages that are not indexed yet. A high-water mark would miss some: a lower number may be committed later.
 CREATE TABLE pending (
     number BIGINT PRIMARY KEY
 );

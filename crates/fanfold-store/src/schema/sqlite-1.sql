@@ -1,6 +1,6 @@
--- 1: messages in lanes, sessions, events, bytes, locks.
+-- Step 1: messages in lanes, sessions, events, blobs, locks.
 
--- A lane is a run of messages behind one another. It begins behind a message of its parent, at the depth `start`.
+-- A lane is a linear run of messages. It branches off its parent lane; its first message has the depth `start`.
 CREATE TABLE lanes (
     lane INTEGER PRIMARY KEY,
     parent INTEGER,
@@ -20,7 +20,7 @@ CREATE TABLE nodes (
 CREATE UNIQUE INDEX nodes_by_id ON nodes (id);
 CREATE UNIQUE INDEX nodes_by_place ON nodes (lane, depth);
 
--- `tip` is the number of a message; `lane` is the lane of that message, to find the sessions of a lane.
+-- `tip` is the number of the newest message; `lane` is that message's lane, to find the sessions of a lane.
 CREATE TABLE sessions (
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -69,7 +69,7 @@ CREATE TABLE locks (
     until INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- `numbered`: the highest number that a message ever had, noted when messages are removed.
+-- Named integers. `numbered`: the highest message number ever used, recorded when messages are deleted.
 CREATE TABLE marks (
     name TEXT PRIMARY KEY,
     value INTEGER NOT NULL

@@ -1,10 +1,10 @@
--- 2: full text. All of it can be made anew from the messages.
+-- Step 2: the full text index. It can be rebuilt from the messages.
 
--- The words of each message, by its number. They are given in small letters with a space between them, so that the
--- simplest tokenizer finds the words that queries are taken apart into. The text itself is not kept again.
+-- The words of each message, by message number. They are inserted normalized and separated by spaces, so that the
+-- `ascii` tokenizer yields the same words as the query parser. The table is contentless: the text is not stored again.
 CREATE VIRTUAL TABLE texts USING fts5 (words, content = '', contentless_delete = 1, tokenize = 'ascii');
 
--- What a search asks of the messages that have its words, beside those pages that are full of JSON.
+-- The columns of a message that a search filters by, apart from the `nodes` pages, which are full of JSON.
 CREATE TABLE indexed (
     number INTEGER PRIMARY KEY,
     lane INTEGER NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE indexed (
     at INTEGER NOT NULL
 ) STRICT;
 
--- Every word once, and the words by three letters of them: parts of words are looked up here, never in the texts.
+-- Every distinct word, and a trigram index of the words, to expand prefixes and parts of words.
 CREATE TABLE vocabulary (
     key INTEGER PRIMARY KEY,
     word TEXT NOT NULL UNIQUE
@@ -22,4 +22,4 @@ CREATE VIRTUAL TABLE parts USING fts5 (
     word, content = 'vocabulary', content_rowid = 'key', tokenize = 'trigram', detail = 'none', columnsize = 0
 );
 
--- `indexed`, in marks: the number up to which messages are.
+-- `indexed` in marks: the highest message number in the index.

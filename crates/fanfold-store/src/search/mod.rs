@@ -1,7 +1,7 @@
 //! Full text search over all sessions.
 //!
 //! ```text
-//! discover   which sessions mention this?   the best hit of each lineage, with its context, beginning and end
+//! discover   which sessions mention this?   the best hit of each lineage, with its context and both session ends
 //! scroll     what surrounds this message?   the messages before and after it
 //! read       what is in this session?       all of it, or the head and tail of a long one
 //! browse     what happened lately?          the most recent sessions
@@ -9,7 +9,7 @@
 
 mod text; //    the text of a message and its words
 mod query; //   the query language
-mod spec; //    a search as a store sees it, and which hits are visible
+mod spec; //    the search interface of a store, and which hits are visible
 mod index; //   full text indexes
 mod replies; // requests and the four kinds of reply
 

@@ -1,54 +1,53 @@
-//! What somebody looks for, from whatever they wrote.
+//! The query language.
 //!
 //! ```text
 //! parser error             both words, anywhere in a message
-//! "parser error"           one behind the other; so src/main.rs, max_retries and 日本語 without quotes
-//! parse*                   words that begin so
-//! *ars*                    words with that part
-//! parser OR lexer          one of them
+//! "parser error"           a phrase; src/main.rs, max_retries and 日本語 are phrases without quotes
+//! parse*                   words with this prefix
+//! *ars*                    words that contain this part
+//! parser OR lexer          either word
 //! parser NOT error         the first without the second
 //! ```
 //!
-//! Everything else is safe: other signs only part words, and an operator with nothing to work on is dropped. There is
-//! no text that is an error.
+//! Every text is a valid query: other punctuation only separates words, and an operator without operands is ignored.
 
 use crate::search::text::words::{is_single_char_word, words};
 
-/// No more of a query than this is read.
+/// The rest of a longer query is ignored.
 const MAX_QUERY_CHARS: usize = 2_048;
-/// No more words than this are looked for.
+/// The maximum number of words in a query.
 const MAX_WORDS: usize = 64;
-/// So many words of the vocabulary may stand for one prefix or part.
+/// The maximum number of words that one prefix or part is expanded to.
 const MAX_EXPANSIONS: usize = 256;
-/// So many stand for all words of a query that nobody wrote as parts.
+/// The same for a widened query, for all of its terms together.
 const MAX_WIDENED_EXPANSIONS: usize = 96;
 
-/// What somebody looks for.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// One of these must hold.
+    /// A message must match one of these groups.
     pub alternatives: Vec<TermGroup>,
-    /// How many words of the vocabulary may stand for one prefix or part.
+    /// The maximum number of words that one prefix or part is expanded to.
     pub max_expansions: usize,
 }
 
-/// Terms that must all be in a message, and ones that must not.
+/// Terms that a message must contain, and terms that it must not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TermGroup {
-    /// They are in it.
+    /// The message contains all of them.
     pub required: Vec<Term>,
-    /// They are not.
+    /// The message contains none of them.
     pub excluded: Vec<Term>,
 }
 
-/// Words behind one another; one word, most of the time. There is always one.
+/// One or more consecutive words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Term {
-    /// As they are.
+    /// Exact words.
     Words(Vec<String>),
-    /// The last one begins so.
+    /// The last word is a prefix.
     Prefix(Vec<String>),
-    /// The first one ends so and the last one begins so; a single one has this part.
+    /// The first word is a suffix and the last one a prefix; a single word is a substring.
     Part(Vec<String>),
 }
 
@@ -59,26 +58,26 @@ impl Default for Query {
 }
 
 impl Query {
-    /// What a text asks for. Every text asks for something, if only for nothing.
+    /// Parses a query. Every text is valid; one without words yields an empty query.
     pub fn parse(text: &str) -> Query {
         let end = text.char_indices().nth(MAX_QUERY_CHARS).map_or(text.len(), |(at, _)| at);
-        let pieces = tokenize(&text[..end]);
-        let has_words = pieces.iter().any(|piece| matches!(piece, QueryToken::Term(_)));
-        let mut any = vec![TermGroup::default()];
+        let tokens = tokenize(&text[..end]);
+        let has_words = tokens.iter().any(|token| matches!(token, QueryToken::Term(_)));
+        let mut groups = vec![TermGroup::default()];
         let mut is_negated = false;
         let mut n_words = 0;
-        for piece in pieces {
-            let group = any.last_mut().expect("there is one from the start");
-            let term = match piece {
+        for token in tokens {
+            let group = groups.last_mut().expect("there is one group from the start");
+            let term = match token {
                 QueryToken::Term(term) => term,
-                // With nothing to work on, they are what somebody looks for.
+                // A query of operators only searches for the operators as words.
                 QueryToken::And | QueryToken::Or | QueryToken::Not if !has_words => {
-                    Term::Words(vec![piece.word().to_owned()])
+                    Term::Words(vec![token.word().to_owned()])
                 }
                 QueryToken::And => continue,
                 QueryToken::Or => {
                     if !group.required.is_empty() {
-                        any.push(TermGroup::default());
+                        groups.push(TermGroup::default());
                     }
                     is_negated = false;
                     continue;
@@ -98,16 +97,16 @@ impl Query {
             }
             is_negated = false;
         }
-        any.retain(|group| !group.required.is_empty());
-        Query { alternatives: any, ..Query::default() }
+        groups.retain(|group| !group.required.is_empty());
+        Query { alternatives: groups, ..Query::default() }
     }
 
-    /// Whether there is nothing to look for.
+    /// Returns whether the query has no words.
     pub fn is_empty(&self) -> bool {
         self.alternatives.is_empty()
     }
 
-    /// The same, but a word may be a part of one; none if that is no different.
+    /// Returns the query with words and prefixes changed to parts of words; `None` if nothing changes.
     pub fn widened(&self) -> Option<Query> {
         let mut wide = self.clone();
         let n_terms = wide.alternatives.iter().map(|group| group.required.len()).sum::<usize>().max(1);
@@ -123,25 +122,27 @@ impl Query {
         (wide.alternatives != self.alternatives).then_some(wide)
     }
 
-    /// The same with prefixes and parts replaced by words that there are. `alike` gives those of a vocabulary, at
-    /// most so many.
+    /// Replaces prefixes and parts by words of the vocabulary. `find_words` returns at most the given number of words
+    /// that match a pattern.
     pub fn expand<E>(
         &self,
-        mut alike: impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
+        mut find_words: impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
     ) -> Result<ExpandedQuery, E> {
         let mut expanded = ExpandedQuery::default();
         for group in &self.alternatives {
             let mut terms = |terms: &[Term]| {
                 terms
                     .iter()
-                    .map(|term| expand(term, self.max_expansions, &mut alike, &mut expanded.is_narrowed))
+                    .map(|term| {
+                        expand(term, self.max_expansions, &mut find_words, &mut expanded.is_truncated)
+                    })
                     .collect::<Result<Vec<_>, E>>()
             };
-            let with = terms(&group.required)?;
-            let mut without = terms(&group.excluded)?;
-            without.retain(|phrases| !phrases.is_empty());
-            if with.iter().all(|phrases| !phrases.is_empty()) {
-                expanded.alternatives.push(ExpandedGroup { required: with, excluded: without });
+            let required = terms(&group.required)?;
+            let mut excluded = terms(&group.excluded)?;
+            excluded.retain(|phrases| !phrases.is_empty());
+            if required.iter().all(|phrases| !phrases.is_empty()) {
+                expanded.alternatives.push(ExpandedGroup { required, excluded });
             }
         }
         Ok(expanded)
@@ -149,60 +150,61 @@ impl Query {
 }
 
 impl Term {
-    /// Its words.
+    /// Returns the words of the term.
     pub fn words(&self) -> &[String] {
         let (Term::Words(words) | Term::Prefix(words) | Term::Part(words)) = self;
         words
     }
 }
 
-/// A query in words that there are.
+/// A query with prefixes and parts expanded to words of the vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExpandedQuery {
-    /// One of these must hold; nothing is found if there are none.
+    /// A message must match one of these groups; if empty, no message matches.
     pub alternatives: Vec<ExpandedGroup>,
-    /// A prefix or part stands for more words than are looked for.
-    pub is_narrowed: bool,
+    /// True if a prefix or part matches more words than it was expanded to.
+    pub is_truncated: bool,
 }
 
 impl ExpandedQuery {
-    /// Every phrase that a message may have.
+    /// Returns every phrase of the required terms.
     pub(crate) fn phrases(&self) -> impl Iterator<Item = &Phrase> {
         self.alternatives.iter().flat_map(|group| &group.required).flatten()
     }
 }
 
-/// Terms that must all be in a message, and ones that must not; of each term, one of its phrases.
+/// Terms that a message must contain, and terms that it must not contain. A message contains a term if it contains
+/// one of the term's phrases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExpandedGroup {
-    /// They are in it.
+    /// The message contains all of these terms.
     pub required: Vec<Vec<Phrase>>,
-    /// They are not.
+    /// The message contains none of these terms.
     pub excluded: Vec<Vec<Phrase>>,
 }
 
-/// Words behind one another.
+/// Consecutive words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
-    /// The words; there is one at least.
+    /// The words; at least one.
     pub words: Vec<String>,
 }
 
-/// Which words of a vocabulary are meant.
+/// A pattern for words of the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordPattern<'a> {
-    /// This one.
+    /// The word itself.
     Exact(&'a str),
-    /// They begin so.
+    /// Words with this prefix.
     StartsWith(&'a str),
-    /// They end so.
+    /// Words with this suffix.
     EndsWith(&'a str),
-    /// It is somewhere in them.
+    /// Words with this substring.
     Contains(&'a str),
 }
 
 impl WordPattern<'_> {
-    /// Whether a word is meant.
+    /// Returns whether a word matches the pattern.
     pub fn matches(&self, word: &str) -> bool {
         match self {
             WordPattern::Exact(whole) => word == *whole,
@@ -213,13 +215,14 @@ impl WordPattern<'_> {
     }
 }
 
+/// Expands a term to phrases.
 fn expand<E>(
     term: &Term,
-    most: usize,
-    alike: &mut impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
-    is_narrowed: &mut bool,
+    limit: usize,
+    find_words: &mut impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
+    is_truncated: &mut bool,
 ) -> Result<Vec<Phrase>, E> {
-    // Two letters are in too many words to be worth an index of pairs.
+    // The index has trigrams: shorter parts are in too many words to be worth an index.
     let is_short = |word: &String| word.chars().count() < 3;
     let (words, is_open_before) = match term {
         Term::Words(words) => return Ok(vec![Phrase { words: words.clone() }]),
@@ -228,42 +231,43 @@ fn expand<E>(
     };
     let (first, last) = (&words[0], &words[words.len() - 1]);
     let between = words.get(1..words.len() - 1).unwrap_or_default();
-    // Words that no message has are told at once; the ends of words take a while.
+    // Look up the complete words first: that is cheap, and an unknown one makes the slow suffix search unnecessary.
     for word in between.iter().filter(|word| !is_single_char_word(word)) {
-        if alike(&WordPattern::Exact(word), 1)?.is_empty() {
+        if find_words(&WordPattern::Exact(word), 1)?.is_empty() {
             return Ok(Vec::new());
         }
     }
-    let mut get = |like: WordPattern, part: &String, most: usize| {
+    let mut expand_word = |pattern: WordPattern, part: &String, limit: usize| {
         if is_single_char_word(part) {
             return Ok(vec![part.clone()]);
         }
-        // One word more than is taken says that there are more.
-        let mut alike = alike(&like, most + 1)?;
-        *is_narrowed |= alike.len() > most;
-        alike.truncate(most);
-        // Short words are not among those that have parts; all are among those that begin so.
-        if !matches!(like, WordPattern::StartsWith(_)) && !alike.iter().any(|word| word == part) {
-            alike.insert(0, part.clone());
+        // Ask for one word more than the limit, to detect that there are more.
+        let mut found = find_words(&pattern, limit + 1)?;
+        *is_truncated |= found.len() > limit;
+        found.truncate(limit);
+        // The trigram index may lack words of up to three letters, so add the part itself.
+        if !matches!(pattern, WordPattern::StartsWith(_)) && !found.iter().any(|word| word == part) {
+            found.insert(0, part.clone());
         }
-        Ok(alike)
+        Ok(found)
     };
     if words.len() == 1 {
-        let like = if is_open_before && !is_short(first) {
+        let pattern = if is_open_before && !is_short(first) {
             WordPattern::Contains(first)
         } else {
             WordPattern::StartsWith(first)
         };
-        return Ok(get(like, first, most)?.into_iter().map(|word| Phrase { words: vec![word] }).collect());
+        let words = expand_word(pattern, first, limit)?;
+        return Ok(words.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
-    // Each first one may be followed by each last one.
-    let most_at_an_end = if is_open_before { (most / 16).isqrt().max(2) } else { most };
-    let lasts = get(WordPattern::StartsWith(last), last, most_at_an_end)?;
+    // Every first word is combined with every last word, so limit each end to bound the product.
+    let limit_per_end = if is_open_before { (limit / 16).isqrt().max(2) } else { limit };
+    let lasts = expand_word(WordPattern::StartsWith(last), last, limit_per_end)?;
     if lasts.is_empty() {
         return Ok(Vec::new());
     }
     let firsts = if is_open_before && !is_short(first) {
-        get(WordPattern::EndsWith(first), first, most_at_an_end)?
+        expand_word(WordPattern::EndsWith(first), first, limit_per_end)?
     } else {
         vec![first.clone()]
     };
@@ -284,6 +288,7 @@ enum QueryToken {
 }
 
 impl QueryToken {
+    /// The operator as a word to search for.
     fn word(&self) -> &'static str {
         match self {
             QueryToken::Or => "or",
@@ -293,13 +298,13 @@ impl QueryToken {
     }
 }
 
-/// Takes a query apart at spaces and quotes. A quote without its partner is a space.
+/// Splits a query at spaces and quotes. An unmatched quote counts as a space.
 fn tokenize(text: &str) -> Vec<QueryToken> {
-    let mut pieces = Vec::new();
+    let mut tokens = Vec::new();
     let mut rest = text;
     loop {
-        rest = rest.trim_start_matches(|sign: char| sign.is_whitespace() || sign == '\0');
-        let Some(first) = rest.chars().next() else { return pieces };
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
+        let Some(first) = rest.chars().next() else { return tokens };
         let quoted = match first {
             '"' => rest[1..].split_once('"'),
             '“' | '„' | '«' | '「' => rest[first.len_utf8()..].split_once(['”', '“', '»', '」']),
@@ -307,21 +312,21 @@ fn tokenize(text: &str) -> Vec<QueryToken> {
         };
         if let Some((inside, after)) = quoted {
             let is_prefix = after.starts_with('*');
-            pieces.extend(term(inside, false, is_prefix).map(QueryToken::Term));
+            tokens.extend(term(inside, false, is_prefix).map(QueryToken::Term));
             rest = after;
             continue;
         }
         let end = rest[first.len_utf8()..]
-            .find(|sign: char| sign.is_whitespace() || matches!(sign, '\0' | '"' | '“' | '„' | '«' | '「'));
+            .find(|c: char| c.is_whitespace() || matches!(c, '\0' | '"' | '“' | '„' | '«' | '「'));
         let end = end.map_or(rest.len(), |at| at + first.len_utf8());
-        let piece = &rest[..end];
+        let token = &rest[..end];
         rest = &rest[end..];
-        match piece {
-            "AND" | "&&" => pieces.push(QueryToken::And),
-            "OR" | "||" | "|" => pieces.push(QueryToken::Or),
-            "NOT" => pieces.push(QueryToken::Not),
+        match token {
+            "AND" | "&&" => tokens.push(QueryToken::And),
+            "OR" | "||" | "|" => tokens.push(QueryToken::Or),
+            "NOT" => tokens.push(QueryToken::Not),
             _ => {
-                pieces.extend(term(piece, piece.starts_with('*'), piece.ends_with('*')).map(QueryToken::Term))
+                tokens.extend(term(token, token.starts_with('*'), token.ends_with('*')).map(QueryToken::Term))
             }
         }
     }
@@ -360,7 +365,7 @@ mod tests {
             let groups = Query::parse(text).alternatives;
             let group = |group: &TermGroup| match group.excluded.as_slice() {
                 [] => show(&group.required),
-                without => format!("{} not {}", show(&group.required), show(without)),
+                excluded => format!("{} not {}", show(&group.required), show(excluded)),
             };
             let groups: Vec<String> = groups.iter().map(group).collect();
             actual += &format!("{text:28} -> {}\n", groups.join(" | "));
@@ -369,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn words_phrases_prefixes_and_parts() {
+    fn parses_words_phrases_prefixes_and_parts() {
         check(
             &[
                 "parser error",
@@ -395,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_its_words() {
+    fn other_punctuation_separates_words() {
         check(
             &[
                 "src/main.rs:12",
@@ -435,44 +440,45 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_parts_words() {
+    fn nul_separates_words() {
         assert_eq!(Query::parse("a\0b \0OR\0 c"), Query::parse("a b OR c"));
     }
 
     #[test]
-    fn junk_is_read_up_to_a_limit() {
+    fn long_queries_are_truncated() {
         let query = Query::parse(&"x1 y2 \" OR NOT ( ".repeat(3_000));
         assert!(
-            query.alternatives.iter().map(|all| all.required.len() + all.excluded.len()).sum::<usize>()
+            query.alternatives.iter().map(|group| group.required.len() + group.excluded.len()).sum::<usize>()
                 <= MAX_WORDS
         );
         assert!(!Query::parse(&"ä".repeat(10_000)).is_empty());
     }
 
     #[test]
-    fn parts_become_words_that_there_are() {
+    fn prefixes_and_parts_are_expanded_to_known_words() {
         let vocabulary = ["max", "maxretries", "retries", "retry", "rs"];
-        let alike = |like: &WordPattern, n: usize| {
+        let find_words = |pattern: &WordPattern, n: usize| {
             Ok::<_, ()>(
                 vocabulary
                     .iter()
-                    .filter(|word| like.matches(word))
+                    .filter(|word| pattern.matches(word))
                     .take(n)
                     .map(|word| (*word).to_owned())
                     .collect(),
             )
         };
         let phrases = |text: &str| {
-            let expanded = Query::parse(text).expand(alike).unwrap();
-            let all = |all: &ExpandedGroup| {
-                let one = |phrase: &Phrase| phrase.words.join("_");
-                all.required
+            let expanded = Query::parse(text).expand(find_words).unwrap();
+            let show_group = |group: &ExpandedGroup| {
+                let show_phrase = |phrase: &Phrase| phrase.words.join("_");
+                group
+                    .required
                     .iter()
-                    .map(|term| term.iter().map(one).collect::<Vec<_>>().join("|"))
+                    .map(|term| term.iter().map(show_phrase).collect::<Vec<_>>().join("|"))
                     .collect::<Vec<_>>()
                     .join(" ")
             };
-            expanded.alternatives.iter().map(all).collect::<Vec<_>>().join(" OR ")
+            expanded.alternatives.iter().map(show_group).collect::<Vec<_>>().join(" OR ")
         };
         assert_eq!(phrases("retr*"), "retries|retry");
         assert_eq!(phrases("*retr*"), "retr|maxretries|retries|retry");
@@ -486,18 +492,18 @@ mod tests {
     }
 
     #[test]
-    fn a_path_with_a_word_that_nobody_said_is_not_looked_for_by_its_ends() {
+    fn path_with_an_unknown_word_is_not_searched_by_its_ends() {
         for text in ["*rc/none/main.r*", "*rc/main.non*", "max NOT *a/none/b*"] {
-            let expanded = Query::parse(text).expand(|like, _| match like {
+            let expanded = Query::parse(text).expand(|pattern, _| match pattern {
                 WordPattern::Exact(word) | WordPattern::StartsWith(word) if *word == "main" => {
                     Ok(vec!["main".to_owned()])
                 }
                 WordPattern::Exact(_) | WordPattern::StartsWith(_) => Ok(Vec::new()),
-                WordPattern::EndsWith(_) | WordPattern::Contains(_) => Err("this takes a while"),
+                WordPattern::EndsWith(_) | WordPattern::Contains(_) => Err("this search is slow"),
             });
-            let any = expanded.unwrap().alternatives;
-            assert_eq!(any.len(), usize::from(text.starts_with("max")), "{text}");
-            assert!(any.iter().all(|group| group.excluded.is_empty()), "{text}");
+            let groups = expanded.unwrap().alternatives;
+            assert_eq!(groups.len(), usize::from(text.starts_with("max")), "{text}");
+            assert!(groups.iter().all(|group| group.excluded.is_empty()), "{text}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! What a store is asked to find, and which of the messages with those words may be seen.
+//! The parameters of a search, and the selection of visible hits.
 //!
-//! Every store finds messages by their words in its own way. Which of them are shown, and as whose, is decided here,
-//! once for all stores and all shapes: a message that no session leads to is never seen.
+//! Each store finds candidates in its own index. This module selects the visible ones and attributes them to
+//! sessions, in the same way for all stores and kinds of reply. A message without an owning session is never
+//! visible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,69 +11,69 @@ use crate::model::{Millis, Node, Role, SessionId, SessionRow};
 use crate::search::query::Query;
 use crate::store::StoreError;
 
-/// What a store is asked to find.
+/// The parameters of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchSpec {
-    /// The words.
+    /// The words to find.
     pub query: Query,
-    /// Messages in these names; in all if none are given.
+    /// Only messages of these roles; all roles if empty.
     pub roles: Vec<Role>,
-    /// Sessions of these sources; of all if none are given.
+    /// Only sessions of these sources; all sources if empty.
     pub sources: Vec<String>,
-    /// Not sessions of these sources.
+    /// No sessions of these sources.
     pub excluded_sources: Vec<String>,
-    /// Not this lineage.
+    /// No sessions of this lineage.
     pub excluded_root: Option<SessionId>,
-    /// Sessions of these sources come after all others.
+    /// Hits in sessions of these sources come after all others.
     pub low_priority_sources: Vec<String>,
-    /// This session alone.
+    /// Only this session.
     pub session: Option<SessionId>,
-    /// Said at this moment or later.
+    /// Only messages of this time or later.
     pub since: Option<Millis>,
-    /// Said before this moment.
+    /// Only messages before this time.
     pub before: Option<Millis>,
-    /// What the caller sees anyway.
+    /// Messages to leave out, because they are in the caller's view.
     pub live: Option<LiveMessages>,
-    /// Which come first.
+    /// The order of the hits.
     pub order: HitOrder,
-    /// One message of each lineage, and not each one.
+    /// If true, only the first hit of each lineage is returned.
     pub is_one_per_lineage: bool,
-    /// At most so many.
+    /// The maximum number of hits.
     pub limit: usize,
-    /// After so many.
+    /// The number of hits to skip.
     pub offset: usize,
 }
 
-/// The messages of a session that stand in its view as they are.
+/// The messages of a session that its current view contains unfolded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveMessages {
     /// The session.
     pub session: SessionId,
-    /// Their depths.
+    /// The depths of the messages.
     pub depths: Vec<Range<u32>>,
 }
 
 impl LiveMessages {
-    /// Whether the message of a depth is one of them.
+    /// Returns whether the message at a depth is live.
     pub fn contains(&self, depth: u32) -> bool {
         self.depths.iter().any(|depths| depths.contains(&depth))
     }
 }
 
-/// Which come first.
+/// The order of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HitOrder {
-    /// The best ones.
+    /// By score, the best first.
     #[default]
     Best,
-    /// The newest ones.
+    /// By time, the newest first.
     Newest,
-    /// The oldest ones.
+    /// By time, the oldest first.
     Oldest,
 }
 
 impl SearchSpec {
-    /// Whether a message of a role and a moment is meant.
+    /// Returns whether the filters accept a message with this role and time.
     pub(crate) fn accepts(&self, role: Role, at: Millis) -> bool {
         (self.roles.is_empty() || self.roles.contains(&role))
             && self.since.is_none_or(|since| at >= since)
@@ -80,45 +81,45 @@ impl SearchSpec {
     }
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchHits {
-    /// The messages, in the order asked for.
+    /// The hits in the requested order.
     pub hits: Vec<SearchHit>,
-    /// How many come before them: as many as were to be skipped, or all that there are.
+    /// The number of skipped hits: the offset, or fewer if there are fewer hits.
     pub n_skipped: usize,
-    /// How many lineages were looked at to find them.
+    /// The number of lineages with a candidate.
     pub n_lineages: usize,
-    /// So many messages have the words that only the newest of them were ranked, or a part stands for so many words
-    /// that only some were looked for.
+    /// True if the search hit a limit: only the newest of very many candidates were ranked, or a prefix or part was
+    /// expanded to only some of its words.
     pub is_bounded: bool,
 }
 
-/// A message that was found.
+/// A message found by a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
     /// The message.
     pub node: Node,
-    /// Whose it is: of the oldest lineage that has it, the newest session that does.
+    /// The newest session with the message in the oldest lineage with it.
     pub session: SessionRow,
-    /// Other lineages that have it too: forks from behind it, each by its newest session.
+    /// The newest session of every other lineage with the message: forks that branch off after it.
     pub also_in: Vec<SessionId>,
-    /// How well it fits; more is better.
+    /// The relevance; higher is better.
     pub score: f64,
 }
 
-/// A message with the words, before it is known who may see it.
+/// A message that matches the query, before its visibility is checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) number: u64,
-    /// Its lane, where there are lanes.
+    /// The lane; 0 in the memory store, which has no lanes.
     pub(crate) lane: i64,
     pub(crate) depth: u32,
     pub(crate) at: Millis,
     pub(crate) score: f64,
 }
 
-/// Puts candidates in the order asked for.
+/// Sorts candidates; ties are broken by score and number.
 pub(crate) fn sort(candidates: &mut [Candidate], order: HitOrder) {
     candidates.sort_by(|a, b| {
         let by_score = b.score.total_cmp(&a.score).then(b.number.cmp(&a.number));
@@ -130,30 +131,31 @@ pub(crate) fn sort(candidates: &mut [Candidate], order: HitOrder) {
     });
 }
 
-/// Takes candidates until there are enough, each with its session.
+/// Collects visible hits from candidates until the limit is reached.
 pub(crate) struct HitCollector<'a> {
     spec: &'a SearchSpec,
+    /// The roots of the lineages that already had a candidate.
     seen: BTreeSet<SessionId>,
-    /// What comes last, as far as it may be shown.
+    /// Hits of low-priority sources, which are appended last.
     low_priority_hits: Vec<SearchHit>,
     hits: SearchHits,
 }
 
-/// Who has a message.
+/// The owners of a message.
 pub(crate) struct Ownership {
-    /// The sessions whose chain has it, the oldest first.
+    /// The sessions whose chain contains the message, the oldest first.
     pub(crate) owners: Vec<SessionRow>,
-    /// Whether it is live in the caller's view.
+    /// True if the message is live in the caller's view.
     pub(crate) is_live: bool,
 }
 
 impl<'a> HitCollector<'a> {
-    pub(crate) fn new(find: &'a SearchSpec) -> HitCollector<'a> {
-        let seen = find.excluded_root.iter().cloned().collect();
-        HitCollector { spec: find, seen, low_priority_hits: Vec::new(), hits: SearchHits::default() }
+    pub(crate) fn new(spec: &'a SearchSpec) -> HitCollector<'a> {
+        let seen = spec.excluded_root.iter().cloned().collect();
+        HitCollector { spec, seen, low_priority_hits: Vec::new(), hits: SearchHits::default() }
     }
 
-    /// Whether a message of a lineage was seen.
+    /// Returns whether the lineage has had a candidate.
     pub(crate) fn has_seen(&self, root: &SessionId) -> bool {
         self.seen.contains(root)
     }
@@ -162,25 +164,25 @@ impl<'a> HitCollector<'a> {
         self.hits.hits.len() >= self.spec.limit
     }
 
-    /// Takes a candidate if it may be seen and is wanted. `node` is asked for what is taken only.
+    /// Adds a candidate to the hits if it is visible. Calls `load_node` only for hits.
     pub(crate) fn offer(
         &mut self,
         score: f64,
-        owned: Ownership,
-        node: impl FnOnce() -> Result<Option<Node>, StoreError>,
+        ownership: Ownership,
+        load_node: impl FnOnce() -> Result<Option<Node>, StoreError>,
     ) -> Result<(), StoreError> {
-        if owned.is_live {
+        if ownership.is_live {
             return Ok(());
         }
-        let Some((session, also_in)) = self.attribute(owned.owners) else { return Ok(()) };
-        let is_one_too_many = self.spec.is_one_per_lineage && self.has_seen(&session.root);
-        if is_one_too_many || self.spec.excluded_root.as_ref() == Some(&session.root) {
+        let Some((session, also_in)) = self.attribute(ownership.owners) else { return Ok(()) };
+        let is_repeated_lineage = self.spec.is_one_per_lineage && self.has_seen(&session.root);
+        if is_repeated_lineage || self.spec.excluded_root.as_ref() == Some(&session.root) {
             return Ok(());
         }
         if self.spec.low_priority_sources.contains(&session.source) {
             self.seen.insert(session.root.clone());
             if self.low_priority_hits.len() < self.spec.offset + self.spec.limit
-                && let Some(node) = node()?
+                && let Some(node) = load_node()?
             {
                 self.low_priority_hits.push(SearchHit { node, session, also_in, score });
             }
@@ -191,18 +193,19 @@ impl<'a> HitCollector<'a> {
             self.seen.insert(session.root);
             return Ok(());
         }
-        let Some(node) = node()? else { return Ok(()) };
+        let Some(node) = load_node()? else { return Ok(()) };
         self.seen.insert(session.root.clone());
         self.hits.hits.push(SearchHit { node, session, also_in, score });
         Ok(())
     }
 
+    /// Appends the low-priority hits and returns the result.
     pub(crate) fn finish(mut self, is_bounded: bool) -> SearchHits {
-        for found in self.low_priority_hits.drain(..) {
+        for hit in self.low_priority_hits.drain(..) {
             if self.hits.n_skipped < self.spec.offset {
                 self.hits.n_skipped += 1;
             } else if self.hits.hits.len() < self.spec.limit {
-                self.hits.hits.push(found);
+                self.hits.hits.push(hit);
             }
         }
         self.hits.n_lineages = self.seen.len();
@@ -210,16 +213,17 @@ impl<'a> HitCollector<'a> {
         self.hits
     }
 
-    /// Whose a message is, among those that may be shown.
+    /// Returns the session that a message is attributed to, and the sessions of other lineages; `None` if no owner
+    /// passes the filters.
     fn attribute(&self, owners: Vec<SessionRow>) -> Option<(SessionRow, Vec<SessionId>)> {
-        let find = self.spec;
+        let spec = self.spec;
         let mut roots: Vec<SessionId> = Vec::new();
         let mut newest: BTreeMap<SessionId, SessionRow> = BTreeMap::new();
         for row in owners {
-            let is_meant = find.session.as_ref().is_none_or(|session| row.id == *session)
-                && (find.sources.is_empty() || find.sources.contains(&row.source))
-                && !find.excluded_sources.contains(&row.source);
-            if !is_meant {
+            let is_accepted = spec.session.as_ref().is_none_or(|session| row.id == *session)
+                && (spec.sources.is_empty() || spec.sources.contains(&row.source))
+                && !spec.excluded_sources.contains(&row.source);
+            if !is_accepted {
                 continue;
             }
             if !newest.contains_key(&row.root) {

@@ -1,4 +1,4 @@
-//! Opening a file, and what a connection is set to.
+//! Creates, opens, configures and migrates SQLite files.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -11,32 +11,32 @@ use super::error;
 use crate::schema;
 use crate::store::StoreError;
 
-/// The file of a store whose folder is named.
+/// The name of the database file in a store's folder.
 const FILE_NAME: &str = "sessions.db";
 
-/// Marks a file as ours, for `file` and for whoever opens it: "fanf".
+/// Identifies a fanfold store in the SQLite header, also for `file`: "fanf".
 const APPLICATION_ID: u32 = 0x6661_6e66;
 
-/// What may be done with a file.
+/// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Everything.
+    /// For reading and writing.
     Write,
-    /// Reading, beside others who write.
+    /// For reading, concurrently with writers.
     Read,
-    /// Reading a file that nobody can be writing to, in a folder where nothing can be made.
+    /// For reading a file in a read-only folder, where no process can be writing to it.
     Immutable,
 }
 
-/// The file that a path means.
+/// Returns the database file of a path, which may be a folder.
 pub(crate) fn database_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// Makes the file and its folder, if they are not there, for nobody else's eyes.
+/// Creates a missing file and its folder, accessible to the owner only.
 pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
     let failed = |error: std::io::Error| {
-        let text = format!("{} can't be made: {error}", path.display());
+        let text = format!("cannot create {}: {error}", path.display());
         StoreError::Other(std::io::Error::new(error.kind(), text).into())
     };
     let mut options = OpenOptions::new();
@@ -55,30 +55,30 @@ pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
     options.open(path).map(drop).map_err(failed)
 }
 
-/// How a file can be read: a log that is left beside it must be read too, and that takes a file for the readers' marks.
+/// Determines how to read a file. A leftover log must be read, too, which requires creating a `-shm` file.
 pub(super) fn read_access(path: &Path) -> Access {
     let has_log = sibling(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
-    let can_write_there = path.parent().is_some_and(|folder| {
+    let is_folder_writable = path.parent().is_some_and(|folder| {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         folder.metadata().is_ok_and(|folder| !folder.permissions().readonly())
     });
-    if has_log || can_write_there { Access::Read } else { Access::Immutable }
+    if has_log || is_folder_writable { Access::Read } else { Access::Immutable }
 }
 
-/// The file of that ending beside a file.
+/// Returns the path with an ending appended to its file name.
 pub(super) fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// The bytes of a file and its log.
+/// Returns the bytes of a file and its log.
 pub(super) fn n_disk_bytes(path: &Path) -> u64 {
     let files = [path.to_owned(), sibling(path, "-wal")];
     files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-/// The connection that writes. It brings an older file up to date.
+/// Opens a connection for writing, and migrates the file to the newest schema.
 pub(super) fn open_writer(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(error::convert)?;
@@ -87,11 +87,11 @@ pub(super) fn open_writer(path: &Path, wait: Duration) -> Result<Connection, Sto
     Ok(connection)
 }
 
-/// A connection that writes and lets nobody else in until it is closed.
+/// Opens a connection for writing that locks out all others until it is closed.
 pub(super) fn open_exclusive(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(error::convert)?;
-    // Said before the file is read, or the log would be shared.
+    // Must be set before the file is first read, because then the log is opened in shared mode.
     connection
         .pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))
         .map_err(error::convert)?;
@@ -100,7 +100,7 @@ pub(super) fn open_exclusive(path: &Path, wait: Duration) -> Result<Connection, 
     Ok(connection)
 }
 
-/// A connection that reads.
+/// Opens a connection for reading.
 pub(super) fn open_reader(path: &Path, access: Access, wait: Duration) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
@@ -112,7 +112,7 @@ pub(super) fn open_reader(path: &Path, access: Access, wait: Duration) -> Result
     let found = version(&connection)?;
     match file_owner(&connection)? {
         FileOwner::Empty => return Err(StoreError::NoStore),
-        FileOwner::Foreign => return Err(StoreError::Foreign),
+        FileOwner::Foreign => return Err(StoreError::ForeignDatabase),
         FileOwner::Fanfold => {}
     }
     if !schema::pending_steps(schema::SQLITE, found)?.is_empty() {
@@ -123,7 +123,7 @@ pub(super) fn open_reader(path: &Path, access: Access, wait: Duration) -> Result
 
 fn configure(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
     let mut since = Instant::now();
-    // Short naps: whoever asks often gets its turn even from one who writes without a pause.
+    // Sleep for short times: frequent attempts get the lock even while another process writes continuously.
     connection.busy_handler(Some(move |n_waits| {
         if n_waits == 0 {
             since = Instant::now();
@@ -132,11 +132,11 @@ fn configure(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()
         since.elapsed() < wait
     }))?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Each commit is synced before it returns: it survives a loss of power, not only of the process.
+    // Sync each commit before it returns, so that it survives a power loss.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // The log is put into the file after some 8 MB instead of 4: pages that many batches touch are written less often.
+    // Checkpoint after about 8 MB instead of 4, so that pages changed by many batches are written less often.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 2_000, |_| Ok(()))?;
-    // A statement is prepared once and not anew for each value that it is given: no plan of ours depends on them.
+    // Never prepare a statement again for other parameter values: no query plan depends on them.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -16_384)
 }
@@ -145,13 +145,13 @@ fn version(connection: &Connection) -> Result<u32, StoreError> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(error::convert)
 }
 
-/// Whose a file is.
+/// The program that a file belongs to.
 enum FileOwner {
-    /// Nothing is in it.
+    /// The file has no tables.
     Empty,
-    /// It is a store.
+    /// The file is a fanfold store.
     Fanfold,
-    /// It has other tables.
+    /// The file has tables of another program.
     Foreign,
 }
 
@@ -170,15 +170,15 @@ fn file_owner(connection: &Connection) -> Result<FileOwner, StoreError> {
 fn migrate(connection: &Connection) -> Result<(), StoreError> {
     let found = version(connection)?;
     if matches!(file_owner(connection)?, FileOwner::Foreign) {
-        return Err(StoreError::Foreign);
+        return Err(StoreError::ForeignDatabase);
     }
     if schema::pending_steps(schema::SQLITE, found)?.is_empty() {
         return Ok(());
     }
-    // A log lets others read while one writes. It stays with the file.
+    // Write-ahead logging lets readers run concurrently with a writer. The mode persists in the file.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(error::convert)?;
     super::transaction(connection, "BEGIN IMMEDIATE", &mut |connection: &Connection| {
-        // Another process may have been quicker.
+        // Another process may have migrated the file in the meantime.
         for step in schema::pending_steps(schema::SQLITE, version(connection)?)? {
             connection.execute_batch(step).map_err(error::convert)?;
             let version = version(connection)? + 1;

@@ -1,13 +1,13 @@
-//! Statements on a connection.
+//! Runs statements on a SQLite connection.
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 
 use super::error;
-use crate::database::sql::{Cell, Row, Sql, SqlValue};
+use crate::database::sql::{Cell, Sql, SqlRow, SqlValue};
 use crate::store::StoreError;
 
-/// A connection within a transaction.
+/// A SQLite connection within a transaction.
 pub(super) struct SqliteExecutor<'a>(pub(super) &'a Connection);
 
 impl ToSql for SqlValue<'_> {
@@ -23,7 +23,7 @@ impl ToSql for SqlValue<'_> {
 }
 
 impl Sql for SqliteExecutor<'_> {
-    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<Row>, StoreError> {
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<Vec<SqlRow>, StoreError> {
         let mut statement = self.0.prepare_cached(sql).map_err(error::convert)?;
         query(&mut statement, values).map_err(error::convert)
     }
@@ -35,7 +35,7 @@ impl Sql for SqliteExecutor<'_> {
     }
 
     fn new_numbers(&mut self, n: usize) -> Result<Vec<i64>, StoreError> {
-        // A number that was swept stays used: the index and people may know it.
+        // Numbers of deleted messages are not reused, because users and tools may still refer to them.
         let text = "SELECT max(coalesce((SELECT max(number) FROM nodes), 0), \
              coalesce((SELECT value FROM marks WHERE name = 'numbered'), 0)) + 1";
         let mut statement = self.0.prepare_cached(text).map_err(error::convert)?;
@@ -44,18 +44,18 @@ impl Sql for SqliteExecutor<'_> {
     }
 
     fn lock_session(&mut self, _id: &str) -> Result<(), StoreError> {
-        // One transaction writes at a time.
+        // SQLite runs one writing transaction at a time.
         Ok(())
     }
 }
 
-fn query(statement: &mut Statement<'_>, values: &[SqlValue<'_>]) -> rusqlite::Result<Vec<Row>> {
+fn query(statement: &mut Statement<'_>, values: &[SqlValue<'_>]) -> rusqlite::Result<Vec<SqlRow>> {
     let n_columns = statement.column_count();
     let mut found = statement.query(params_from_iter(values))?;
     let mut rows = Vec::new();
     while let Some(row) = found.next()? {
         let cells = (0..n_columns).map(|i| row.get_ref(i).map(cell)).collect::<Result<_, _>>()?;
-        rows.push(Row::new(cells));
+        rows.push(SqlRow::new(cells));
     }
     Ok(rows)
 }
@@ -64,9 +64,9 @@ fn cell(value: ValueRef<'_>) -> Cell {
     match value {
         ValueRef::Null => Cell::Null,
         ValueRef::Integer(number) => Cell::Int(number),
-        // No column of ours holds one.
+        // No column has this type.
         ValueRef::Real(number) => Cell::Text(number.to_string()),
-        // Text that is no UTF-8 was not written by us; whoever reads the cell says so.
+        // Invalid UTF-8 means corruption; reading the cell as a text reports it.
         ValueRef::Text(bytes) => match String::from_utf8(bytes.to_vec()) {
             Ok(text) => Cell::Text(text),
             Err(error) => Cell::Bytes(error.into_bytes()),

@@ -1,13 +1,13 @@
 //! A store in one SQLite file.
 //!
-//! One connection writes, others read beside it. A batch is one immediate transaction in the write-ahead log, synced
-//! before it is acknowledged.
+//! One connection writes, and others read concurrently. A batch is one immediate transaction in the write-ahead log,
+//! synced before it is acknowledged.
 
-mod connect; // opening, and what a connection is set to
-mod error; //   what SQLite's errors mean here
+mod connect; //  opens and configures connections
+mod error; //    converts SQLite's errors
 mod executor; // runs statements on a connection
-mod check; //   the file's own soundness
-mod salvage; // a broken file made anew
+mod check; //    checks the file and its contents
+mod salvage; //  rebuilds a corrupt file
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,14 +26,14 @@ use crate::store::{Store, StoreError, StoreSize};
 pub(crate) use connect::database_file;
 use executor::SqliteExecutor;
 
-/// How long a store waits for others who write to it.
+/// The policy for waiting while other processes write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusyPolicy {
-    /// How often a batch is tried.
+    /// The maximum number of attempts.
     pub tries: u32,
-    /// How long one try waits for its turn.
+    /// The time that one attempt waits for the write lock.
     pub wait: Duration,
-    /// The pause between two tries, in milliseconds: one of these, drawn anew each time.
+    /// The range of the random pause between two attempts, in milliseconds.
     pub pause_ms: Range<u64>,
 }
 
@@ -43,8 +43,8 @@ impl Default for BusyPolicy {
     }
 }
 
-/// How many connections for reading are kept open.
-const READERS: usize = 8;
+/// The maximum number of idle reading connections.
+const MAX_IDLE_READERS: usize = 8;
 
 /// A store in a SQLite file.
 #[derive(Debug)]
@@ -52,32 +52,32 @@ pub struct SqliteStore {
     path: PathBuf,
     access: connect::Access,
     busy_policy: BusyPolicy,
-    /// Connections that read and are not in use. They are closed before the one that writes: the last one to go tidies
-    /// the log away, and a reader may not.
+    /// Idle reading connections. Dropped before `writer`: the last connection to close removes the log, which a
+    /// read-only one cannot do.
     readers: Mutex<Vec<Connection>>,
-    /// The connection that writes; none after a failure that it might not have survived.
+    /// The writing connection; `None` after an error that may have invalidated it.
     writer: Mutex<Option<Connection>>,
-    /// How far the full text index is behind.
+    /// The lag of the full text index.
     backlog: IndexBacklog,
 }
 
 impl SqliteStore {
-    /// Opens a store, and makes it if it is not there: a file, or `sessions.db` in a folder.
+    /// Opens a store or creates a missing one: a file, or `sessions.db` in a folder.
     pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
         SqliteStore::open_with(path, BusyPolicy::default())
     }
 
-    /// Opens a store with another patience.
-    pub fn open_with(path: &Path, patience: BusyPolicy) -> Result<SqliteStore, StoreError> {
+    /// Opens a store with a policy for waiting on other writers.
+    pub fn open_with(path: &Path, busy_policy: BusyPolicy) -> Result<SqliteStore, StoreError> {
         let path = connect::database_file(path);
         connect::create_file(&path)?;
-        let store = SqliteStore::new(path, connect::Access::Write, patience);
+        let store = SqliteStore::new(path, connect::Access::Write, busy_policy);
         let writer = store.retry_while_busy(|| connect::open_writer(&store.path, store.busy_policy.wait))?;
         *store.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
         Ok(store)
     }
 
-    /// Opens a store that is there, for reading alone. Others may write to it meanwhile.
+    /// Opens an existing store for reading. Other processes may write to it concurrently.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
         let path = connect::database_file(path);
         let access = connect::read_access(&path);
@@ -88,17 +88,17 @@ impl SqliteStore {
         Ok(store)
     }
 
-    fn new(path: PathBuf, access: connect::Access, patience: BusyPolicy) -> SqliteStore {
+    fn new(path: PathBuf, access: connect::Access, busy_policy: BusyPolicy) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
-        SqliteStore { path, access, busy_policy: patience, writer, readers, backlog: IndexBacklog::default() }
+        SqliteStore { path, access, busy_policy, writer, readers, backlog: IndexBacklog::default() }
     }
 
-    /// The file.
+    /// The database file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs some work in one immediate transaction: all of it is written and synced, or nothing.
+    /// Runs `work` in one immediate transaction, which is written and synced completely or not at all.
     pub(crate) fn write<T>(
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
@@ -114,8 +114,8 @@ impl SqliteStore {
             };
             let result = transaction(&connection, "BEGIN IMMEDIATE", &mut work);
             let is_sound =
-                !matches!(result, Err(StoreError::Other(_) | StoreError::Broken(_) | StoreError::Full));
-            // A connection that saw the disk fail is opened anew.
+                !matches!(result, Err(StoreError::Other(_) | StoreError::Corrupt(_) | StoreError::DiskFull));
+            // After a disk error the connection is not reused.
             if is_sound && connection.is_autocommit() {
                 *writer = Some(connection);
             }
@@ -123,7 +123,7 @@ impl SqliteStore {
         })
     }
 
-    /// Runs some work on one state of the store, beside those who write.
+    /// Runs `work` on a snapshot of the store, concurrently with writers.
     pub(crate) fn read<T>(
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
@@ -135,14 +135,14 @@ impl SqliteStore {
                 None => connect::open_reader(&self.path, self.access, self.busy_policy.wait)?,
             };
             let result = transaction(&connection, "BEGIN", &mut work);
-            if !matches!(result, Err(StoreError::Other(_) | StoreError::Broken(_))) {
+            if !matches!(result, Err(StoreError::Other(_) | StoreError::Corrupt(_))) {
                 self.return_reader(connection);
             }
             result
         })
     }
 
-    /// Runs some work on the file while none of our connections has it open.
+    /// Runs `work` on the file while this store has no connection to it.
     fn with_exclusive_file<T>(
         &self,
         work: impl Fn(&Path, Duration) -> Result<T, StoreError>,
@@ -156,12 +156,12 @@ impl SqliteStore {
 
     fn return_reader(&self, connection: Connection) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() < READERS && connection.is_autocommit() {
+        if readers.len() < MAX_IDLE_READERS && connection.is_autocommit() {
             readers.push(connection);
         }
     }
 
-    /// Tries again while others are in the way.
+    /// Retries `work` while the database is locked.
     fn retry_while_busy<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
         for tried in 1.. {
             match work() {
@@ -177,7 +177,7 @@ impl SqliteStore {
         Err(StoreError::Busy { tries: self.busy_policy.tries })
     }
 
-    /// Brings the full text index up to date, some messages at a time, so that others get their turn in between.
+    /// Brings the full text index up to date in small transactions, so that other writers are not blocked for long.
     fn catch_up_index(&self) -> Result<(), StoreError> {
         let is_behind = self.read_sql(|sql| search::has_pending(sql, &SqliteIndex))?;
         while is_behind
@@ -208,7 +208,7 @@ fn transaction<T>(
     };
     let result = work(connection).and_then(|value| commit().map(|_| value));
     if !connection.is_autocommit() {
-        // The first error is the one to tell.
+        // Return the first error, not that of the rollback.
         let _ = connection.execute_batch("ROLLBACK");
     }
     result
@@ -218,7 +218,7 @@ impl Store for SqliteStore {
     fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
         let committed = self.write_sql(|sql| commit::commit(sql, batch))?;
         if self.backlog.is_due(committed.n_new_messages) {
-            // What fails here is done before a search.
+            // Ignore errors: the next search indexes the messages, too.
             let n_indexed = self.write_sql(|sql| search::index_pending(sql, &SqliteIndex)).unwrap_or(0);
             self.backlog.record_indexed(n_indexed);
         }
@@ -227,20 +227,20 @@ impl Store for SqliteStore {
 
     sql_store_methods!();
 
-    fn search(&self, find: &SearchSpec) -> Result<SearchHits, StoreError> {
-        // Without an index that is up to date a search is slower, and finds the same.
+    fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError> {
+        // Ignore errors: with an outdated index a search is slower, but finds the same.
         if self.access == connect::Access::Write {
             let _ = self.catch_up_index();
         }
-        self.read_sql(|sql| search::search(sql, &SqliteIndex, find))
+        self.read_sql(|sql| search::search(sql, &SqliteIndex, spec))
     }
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
         self.write_sql(|sql| garbage::collect(sql, &SqliteIndex))
     }
 
-    fn check(&self, care: CheckMode) -> Result<Vec<Finding>, StoreError> {
-        check::check(self, care)
+    fn check(&self, mode: CheckMode) -> Result<Vec<Finding>, StoreError> {
+        check::check(self, mode)
     }
 
     fn size(&self) -> Result<StoreSize, StoreError> {
@@ -257,7 +257,7 @@ mod tests {
     use crate::store::SessionFilter;
 
     #[test]
-    fn a_batch_has_the_file_from_its_start() {
+    fn batch_takes_the_write_lock_at_its_start() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();
         let other = Connection::open(store.path()).unwrap();
@@ -271,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_synced_in_a_log() {
+    fn commits_are_synced_to_the_write_ahead_log() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();
         let pragma =
             |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get(0));
         store
             .write(|connection| {
-                // 2 is FULL: no kill of a process can show the difference, a loss of power would.
+                // 2 is FULL. Killing a process cannot show the difference, only a power loss.
                 assert_eq!(pragma(connection, "synchronous"), Ok(rusqlite::types::Value::Integer(2)));
                 assert_eq!(
                     pragma(connection, "journal_mode"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_prepared_once() {
+    fn statements_are_prepared_once() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();
         let id = SessionId("s".into());
@@ -302,33 +302,33 @@ mod tests {
             store.commit(&Batch { ops: vec![Op::AddEvent(id.clone(), event)], ..Batch::default() }).unwrap();
             store.session(&id).unwrap().unwrap();
         }
-        let n_prepared_anew = |connection: &Connection| {
-            let statement = connection.prepare_cached(tables::SESSION).map_err(error::convert)?;
-            assert!(statement.get_status(rusqlite::StatementStatus::Run) >= 5, "it is the one that was used");
+        let n_reprepared = |connection: &Connection| {
+            let statement = connection.prepare_cached(tables::SELECT_SESSION).map_err(error::convert)?;
+            assert!(statement.get_status(rusqlite::StatementStatus::Run) >= 5, "not the cached statement");
             Ok(statement.get_status(rusqlite::StatementStatus::RePrepare))
         };
-        assert_eq!(store.write(n_prepared_anew).unwrap(), 0);
-        assert_eq!(store.read(n_prepared_anew).unwrap(), 0);
+        assert_eq!(store.write(n_reprepared).unwrap(), 0);
+        assert_eq!(store.read(n_reprepared).unwrap(), 0);
     }
 
     #[test]
-    fn a_file_at_its_limit_is_a_full_disk() {
+    fn page_limit_is_reported_as_a_full_disk() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();
         let limit = |n_pages: u32| {
             let writer = store.writer.lock().unwrap();
             writer.as_ref().unwrap().pragma_update(None, "max_page_count", n_pages).unwrap();
         };
-        let keep = |bytes: Vec<u8>| {
+        let commit_blob = |bytes: Vec<u8>| {
             let id = SessionId(bytes.len().to_string());
             let new = NewSession { id, source: "x".into(), format: "x".into(), parent: None, tip: None };
             store.commit(&Batch { ops: vec![Op::Create(new), Op::PutBlob(bytes)], ..Batch::default() })
         };
         limit(40);
-        assert!(matches!(keep(vec![0; 200_000]), Err(StoreError::Full)));
+        assert!(matches!(commit_blob(vec![0; 200_000]), Err(StoreError::DiskFull)));
         assert!(store.sessions(&SessionFilter::default()).unwrap().is_empty());
-        // The connection was opened anew, without the limit.
-        keep(vec![0; 200_000]).unwrap();
+        // The failed connection was replaced by one without the limit.
+        commit_blob(vec![0; 200_000]).unwrap();
         assert_eq!(store.sessions(&SessionFilter::default()).unwrap().len(), 1);
     }
 }

@@ -1,8 +1,8 @@
-//! A broken file made anew from the rows that can still be read in it.
+//! Rebuilds a corrupt file from its readable rows.
 //!
-//! Rows are read in the order of their keys, past any index, from both ends towards what is broken. All that follows
-//! from them is made again. The new pages go over the old ones in one transaction, so whoever opens the file finds the
-//! one or the other; the old file is kept beside it.
+//! Rows are read in key order without indexes, from both ends towards the damaged pages. Derived data is computed
+//! again. The new pages replace the old ones in one transaction, so any other process sees either the old or the
+//! new file. The old file is saved in the same folder as `.broken`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// A table that follows from nothing else.
+/// A table that cannot be derived from others.
 struct Table {
     name: &'static str,
-    /// The number of a row; it is the first column.
+    /// The integer key of a row, which is the first column.
     key: &'static str,
     columns: &'static str,
 }
@@ -40,24 +40,24 @@ const TABLES: [Table; 5] = [
     Table { name: "blobs", key: "rowid", columns: "rowid, id, bytes" },
 ];
 
-/// So many gaps are looked into for rows between broken pages.
+/// The maximum number of unreadable key ranges that are bisected for readable rows.
 const MAX_GAPS: usize = 2_000;
 
-/// So far behind the last row that was read others are looked for, where the end of a table is broken.
-const REACH: i64 = 1 << 20;
+/// If the end of a table is unreadable, the range of keys after the last readable row that is searched for more rows.
+const MAX_KEY_GAP: i64 = 1 << 20;
 
-/// What became of a broken file.
+/// The result of rebuilding a file.
 pub(super) struct SalvageReport {
-    /// Where the broken one is kept.
+    /// The copy of the corrupt file.
     pub(super) backup: PathBuf,
-    /// The tables that have lost rows.
+    /// The tables that lost rows.
     pub(super) damaged_tables: Vec<&'static str>,
 }
 
-/// Whether every row of what follows from nothing else can be read.
+/// Returns whether every row of the underived tables can be read.
 pub(super) fn all_rows_readable(connection: &Connection) -> Result<bool> {
     for table in &TABLES {
-        let scan = Scan { low: i64::MIN, high: i64::MAX, order: "ASC" };
+        let scan = RowScan { low: i64::MIN, high: i64::MAX, order: "ASC" };
         if !scan_rows(connection, table, &scan, &mut |_, _| Ok(()))?.is_complete {
             return Ok(false);
         }
@@ -65,141 +65,142 @@ pub(super) fn all_rows_readable(connection: &Connection) -> Result<bool> {
     Ok(true)
 }
 
-/// Makes a file anew. Nobody else may have it open.
+/// Rebuilds a file. Fails with [`StoreError::Busy`] if another process has it open.
 pub(super) fn salvage(path: &Path, wait: Duration) -> Result<SalvageReport> {
     let mut old = connect::open_exclusive(path, wait)?;
     let fresh_path = connect::sibling(path, ".mending");
     remove_database(&fresh_path);
     connect::create_file(&fresh_path)?;
     let result = connect::open_writer(&fresh_path, wait).and_then(|fresh| {
-        let torn = copy_tables(&old, &fresh)?;
-        let kept = unused_backup_path(path);
-        connect::create_file(&kept)?;
-        let mut copy = Connection::open(&kept).map_err(error::convert)?;
+        let damaged_tables = copy_tables(&old, &fresh)?;
+        let backup = unused_backup_path(path);
+        connect::create_file(&backup)?;
+        let mut copy = Connection::open(&backup).map_err(error::convert)?;
         copy_pages(&old, &mut copy)?;
         copy_pages(&fresh, &mut old)?;
-        Ok(SalvageReport { backup: kept, damaged_tables: torn })
+        Ok(SalvageReport { backup, damaged_tables })
     });
     remove_database(&fresh_path);
     result
 }
 
-/// Copies what can be read, and makes the rest from it. Gives the tables that were torn.
+/// Copies the readable rows and rebuilds the full text index. Returns the tables that lost rows.
 fn copy_tables(old: &Connection, fresh: &Connection) -> Result<Vec<&'static str>> {
     super::transaction(fresh, "BEGIN IMMEDIATE", &mut |fresh: &Connection| {
-        let mut torn = Vec::new();
+        let mut damaged_tables = Vec::new();
         for table in &TABLES {
-            let (n_rows, is_whole) = copy_rows(old, fresh, table)?;
-            if !is_whole && n_rows == 0 {
-                let text = format!("nothing can be read of its table {}", table.name);
-                return Err(StoreError::Broken(text));
+            let (n_rows, is_complete) = copy_rows(old, fresh, table)?;
+            if !is_complete && n_rows == 0 {
+                let text = format!("no row of its table {} can be read", table.name);
+                return Err(StoreError::Corrupt(text));
             }
-            if !is_whole {
-                torn.push(table.name);
+            if !is_complete {
+                damaged_tables.push(table.name);
             }
         }
         if !copy_named_values(old, fresh)? {
-            torn.push("marks");
+            damaged_tables.push("marks");
         }
         search::rebuild(&mut SqliteExecutor(fresh), &SqliteIndex)?;
-        Ok(torn)
+        Ok(damaged_tables)
     })
 }
 
-/// The rows of a table, from both ends of every gap. Gives how many there were, and whether that is all.
+/// Copies the readable rows of a table, from both ends of every unreadable key range. Returns their number, and
+/// whether no row was lost.
 fn copy_rows(old: &Connection, fresh: &Connection, table: &Table) -> Result<(usize, bool)> {
-    let marks = vec!["?"; table.columns.split(',').count()].join(", ");
+    let placeholders = vec!["?"; table.columns.split(',').count()].join(", ");
     let (name, columns) = (table.name, table.columns);
-    let text = format!("INSERT OR IGNORE INTO {name} ({columns}) VALUES ({marks})");
+    let text = format!("INSERT OR IGNORE INTO {name} ({columns}) VALUES ({placeholders})");
     let mut insert = fresh.prepare(&text).map_err(error::convert)?;
-    let (mut n_rows, mut is_whole) = (0, true);
+    let (mut n_rows, mut is_complete) = (0, true);
     let mut gaps = VecDeque::from([(i64::MIN, i64::MAX)]);
     let mut n_gaps = 0;
     while let Some((low, high)) = gaps.pop_front() {
-        let mut keep = |_: i64, values: Vec<Value>| match insert.execute(params_from_iter(values)) {
+        let mut copy_row = |_: i64, values: Vec<Value>| match insert.execute(params_from_iter(values)) {
             Ok(n) => {
                 n_rows += n;
                 Ok(())
             }
-            // Not a row that we could have written.
+            // A corrupt row: fanfold writes no row that violates a constraint.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(()),
             Err(error) => Err(self::error::convert(error)),
         };
-        let up = scan_rows(old, table, &Scan { low, high, order: "ASC" }, &mut keep)?;
+        let up = scan_rows(old, table, &RowScan { low, high, order: "ASC" }, &mut copy_row)?;
         if up.is_complete {
             continue;
         }
-        is_whole = false;
+        is_complete = false;
         let low = up.last_key.map_or(low, |last| last.saturating_add(1));
-        let down = scan_rows(old, table, &Scan { low, high, order: "DESC" }, &mut keep)?;
+        let down = scan_rows(old, table, &RowScan { low, high, order: "DESC" }, &mut copy_row)?;
         n_gaps += 1;
         if down.is_complete || n_gaps > MAX_GAPS {
             continue;
         }
-        // Keys begin with 1, and nobody knows where they end.
+        // Keys start at 1, and the last key is unknown.
         let low = low.max(1);
-        let high = down.last_key.map_or(high.min(low.saturating_add(REACH)), |last| last - 1);
+        let high = down.last_key.map_or(high.min(low.saturating_add(MAX_KEY_GAP)), |last| last - 1);
         if low < high {
             let middle = low + (high - low) / 2;
             gaps.extend([(low, middle), (middle + 1, high)]);
         }
     }
-    Ok((n_rows, is_whole))
+    Ok((n_rows, is_complete))
 }
 
-/// What is remembered by name, but for how far the index goes: that is made anew. Whether all of it could be read.
+/// Copies the named values, except `indexed`, which rebuilding the index sets. Returns whether all could be read.
 fn copy_named_values(old: &Connection, fresh: &Connection) -> Result<bool> {
     let all = || -> rusqlite::Result<Vec<(String, i64)>> {
         let mut statement = old.prepare("SELECT name, value FROM marks WHERE name <> 'indexed'")?;
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     };
-    let marks = match all().map_err(error::convert) {
-        Ok(marks) => marks,
-        Err(StoreError::Broken(_)) => return Ok(false),
+    let named_values = match all().map_err(error::convert) {
+        Ok(named_values) => named_values,
+        Err(StoreError::Corrupt(_)) => return Ok(false),
         Err(error) => return Err(error),
     };
-    for mark in marks {
+    for named_value in named_values {
         fresh
-            .execute("INSERT OR IGNORE INTO marks (name, value) VALUES (?, ?)", mark)
+            .execute("INSERT OR IGNORE INTO marks (name, value) VALUES (?, ?)", named_value)
             .map_err(error::convert)?;
     }
     Ok(true)
 }
 
-/// A run of rows.
-struct Scan {
+/// A range of keys to read and its direction.
+struct RowScan {
     low: i64,
     high: i64,
     order: &'static str,
 }
 
-/// How a run of rows was read.
+/// The result of reading a range of rows.
 struct ScanResult {
-    /// The last key.
+    /// The last key that was read.
     last_key: Option<i64>,
-    /// Whether nothing broken was in the way.
+    /// True if the range was read without an error.
     is_complete: bool,
 }
 
 fn scan_rows(
     connection: &Connection,
     table: &Table,
-    scan: &Scan,
-    keep: &mut dyn FnMut(i64, Vec<Value>) -> Result<()>,
+    scan: &RowScan,
+    on_row: &mut dyn FnMut(i64, Vec<Value>) -> Result<()>,
 ) -> Result<ScanResult> {
     let Table { name, key, columns } = table;
     let text = format!(
         "SELECT {columns} FROM {name} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key} {}",
         scan.order
     );
-    let mut reading = ScanResult { last_key: None, is_complete: false };
-    let is_broken = |error: rusqlite::Error| match error::convert(error) {
-        StoreError::Broken(_) => Ok(()),
+    let mut result = ScanResult { last_key: None, is_complete: false };
+    let ignore_corruption = |error: rusqlite::Error| match error::convert(error) {
+        StoreError::Corrupt(_) => Ok(()),
         error => Err(error),
     };
     let mut statement = match connection.prepare_cached(&text) {
         Ok(statement) => statement,
-        Err(error) => return is_broken(error).map(|()| reading),
+        Err(error) => return ignore_corruption(error).map(|()| result),
     };
     let n_columns = statement.column_count();
     let mut rows = statement.query([scan.low, scan.high]).map_err(error::convert)?;
@@ -207,23 +208,23 @@ fn scan_rows(
         let values = match rows.next() {
             Ok(None) => break,
             Ok(Some(row)) => (0..n_columns).map(|i| row.get(i)).collect::<rusqlite::Result<Vec<Value>>>(),
-            Err(error) => return is_broken(error).map(|()| reading),
+            Err(error) => return ignore_corruption(error).map(|()| result),
         };
         match values {
             Ok(values) => {
                 if let Some(Value::Integer(key)) = values.first() {
-                    reading.last_key = Some(*key);
-                    keep(*key, values)?;
+                    result.last_key = Some(*key);
+                    on_row(*key, values)?;
                 }
             }
-            Err(error) => return is_broken(error).map(|()| reading),
+            Err(error) => return ignore_corruption(error).map(|()| result),
         }
     }
-    reading.is_complete = true;
-    Ok(reading)
+    result.is_complete = true;
+    Ok(result)
 }
 
-/// Copies a file, page by page, whatever is in them.
+/// Copies all pages of a file, regardless of their contents.
 fn copy_pages(from: &Connection, to: &mut Connection) -> Result<()> {
     let backup = Backup::new(from, to).map_err(error::convert)?;
     match backup.step(-1).map_err(error::convert)? {
@@ -232,14 +233,14 @@ fn copy_pages(from: &Connection, to: &mut Connection) -> Result<()> {
     }
 }
 
-/// A name beside a file that nothing has yet.
+/// Returns an unused path for the backup in the folder of the file.
 fn unused_backup_path(path: &Path) -> PathBuf {
     let first = connect::sibling(path, ".broken");
     let others = (2..).map(|n: u32| connect::sibling(path, &format!(".broken-{n}")));
     std::iter::once(first).chain(others).find(|name| !name.exists()).unwrap_or_default()
 }
 
-/// Removes a file of ours with its log.
+/// Removes a database file with its log.
 fn remove_database(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         // It may not be there.

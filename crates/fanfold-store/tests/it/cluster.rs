@@ -1,7 +1,6 @@
-//! A PostgreSQL server for as long as the tests run, in a folder of its own. The engine's and the program's tests have
-//! it from here.
+//! A temporary PostgreSQL server in its own folder. The tests of the engine and of the CLI include this file, too.
 //!
-//! Without PostgreSQL on the machine the tests that need it say so on stderr, past the test runner, and pass.
+//! If PostgreSQL is not installed, the tests that need it print a message to stderr, past the test runner, and pass.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,43 +10,42 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use fanfold_store::{OpenMode, Store};
 
-/// A server.
+/// A running server.
 pub(crate) struct Cluster {
     folder: PathBuf,
     programs: PathBuf,
-    /// Waits for the end of these tests, however they end, then stops the server and removes its folder.
+    /// A shell that waits until the test process ends or is killed, then stops the server and removes its folder.
     _watch: Child,
 }
 
-/// A database of its own on the server that all tests share, by its address; none without PostgreSQL.
+/// Returns the address of a new database on a server that all tests share; `None` without PostgreSQL.
 pub(crate) fn database() -> Option<String> {
     static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
     SHARED.get_or_init(Cluster::start).as_ref().map(Cluster::database)
 }
 
-/// The folder with the server's socket, in an address.
-pub(crate) fn folder_of(address: &str) -> String {
+/// Returns the folder of the server's socket in an address.
+pub(crate) fn socket_folder(address: &str) -> String {
     let (_, rest) = address.split_once('@').unwrap();
     rest.split_once('/').unwrap().0.replace("%2F", "/")
 }
 
-/// The store of a database.
+/// Opens the store in a database.
 pub(crate) fn open(address: &str) -> Box<dyn Store> {
     fanfold_store::open(address, OpenMode::Write).unwrap()
 }
 
 impl Cluster {
-    /// Makes a server and starts it.
+    /// Creates a server and starts it; `None` without PostgreSQL.
     pub(crate) fn start() -> Option<Cluster> {
         let Some(programs) = programs() else {
-            let text =
-                "\n*** PostgreSQL IS NOT INSTALLED: what a store on a server promises is NOT TESTED ***\n\n";
+            let text = "\n*** PostgreSQL IS NOT INSTALLED: the PostgreSQL store is NOT TESTED ***\n\n";
             std::io::stderr().write_all(text.as_bytes()).unwrap();
             return None;
         };
         let folder = tempfile::tempdir().unwrap().keep();
         if is_root() {
-            done(Command::new("chown").arg("postgres:").arg(&folder));
+            run(Command::new("chown").arg("postgres:").arg(&folder));
         }
         let mut watch = Command::new("sh");
         let script = "read -r _; \"$1/pg_ctl\" -D \"$2/data\" -m immediate -w stop >\"$2/stop\" 2>&1; \
@@ -57,20 +55,20 @@ impl Cluster {
         let watch = watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let cluster = Cluster { folder, programs, _watch: watch };
         let make = ["-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8", "-D"];
-        done(cluster.program("initdb").args(make).arg(cluster.folder.join("data")));
+        run(cluster.program("initdb").args(make).arg(cluster.folder.join("data")));
         cluster.run_server();
         Some(cluster)
     }
 
-    /// Starts the server, again or for the first time.
+    /// Starts the server.
     pub(crate) fn run_server(&self) {
-        // `synchronous_commit=off`: a store has to ask for what it needs.
+        // With `synchronous_commit=off`, the tests verify that the store itself requests durable commits.
         let options = format!(
             "-k {} -c listen_addresses='' -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
              -c max_connections=200",
             self.folder.display()
         );
-        // After a kill the old processes may need a moment to go.
+        // After a kill the old processes may need a moment to end.
         for _ in 0..50 {
             let mut start = self.program("pg_ctl");
             start.arg("-D").arg(self.folder.join("data")).args(["-w", "-t", "60", "-l"]);
@@ -83,24 +81,24 @@ impl Cluster {
         panic!("{}", std::fs::read_to_string(self.folder.join("log")).unwrap_or_default());
     }
 
-    /// Kills the server: all of it at once without a word, or its first process alone.
-    pub(crate) fn kill_server(&self, is_orderly: bool) {
-        if is_orderly {
+    /// Stops the server immediately with `pg_ctl`, or kills only its main process.
+    pub(crate) fn kill_server(&self, with_pg_ctl: bool) {
+        if with_pg_ctl {
             let mut stop = self.program("pg_ctl");
             stop.arg("-D").arg(self.folder.join("data")).args(["-m", "immediate", "-w", "stop"]);
-            done(&mut stop);
+            run(&mut stop);
         } else {
             let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
             let pid = file.lines().next().unwrap();
-            done(Command::new("kill").args(["-9", pid]));
+            run(Command::new("kill").args(["-9", pid]));
         }
     }
 
-    /// A new database, by its address.
+    /// Creates a database and returns its address.
     pub(crate) fn database(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        done(self.program("createdb").arg("-h").arg(&self.folder).args(["-U", "postgres", &name]));
+        run(self.program("createdb").arg("-h").arg(&self.folder).args(["-U", "postgres", &name]));
         self.address(&name)
     }
 
@@ -124,7 +122,7 @@ impl Cluster {
     }
 }
 
-fn done(command: &mut Command) {
+fn run(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -134,7 +132,7 @@ fn is_root() -> bool {
     output.stdout.trim_ascii() == b"0"
 }
 
-/// The folder with the server's programs: on the path, or where Debian keeps them.
+/// Returns the folder of the server's programs: on the path, or Debian's folder.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -142,6 +140,6 @@ fn programs() -> Option<PathBuf> {
     folders.extend(versions.map(|version| version.path().join("bin")));
     let has = |folder: &Path, name: &str| folder.join(name).exists();
     let found = folders.into_iter().find(|folder| has(folder, "initdb") && has(folder, "pg_ctl"))?;
-    // Not all of them may be linked to from the path.
+    // Follow the link, because a folder on the path may have only some of the programs.
     found.join("initdb").canonicalize().ok()?.parent().map(Path::to_owned)
 }

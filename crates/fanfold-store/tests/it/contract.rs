@@ -1,48 +1,48 @@
-//! One suite that every store passes.
+//! The test suite that every store passes.
 
 use fanfold_store::{
-    Batch, BlobId, EndReason, LockOutcome, Millis, NewMessage, NodeId, Op, Relation, Role, SessionChange,
-    SessionFilter, Store, StoreError,
+    Batch, BlobId, EndReason, LockOutcome, Millis, NewMessage, NodeId, Op, Relation, Role, SessionFilter,
+    SessionUpdate, Store, StoreError,
 };
 
-use crate::words::*;
+use crate::shorthand::*;
 
 every_store! {
-    messages_come_back_byte_for_byte,
-    roles_and_times_are_kept,
-    a_message_is_kept_once,
-    a_fork_shares_what_it_has_in_common,
-    forks_of_forks_keep_to_their_lanes,
-    a_rewind_opens_a_lane_and_leaves_the_old_one,
-    what_was_rewound_is_walked_again,
-    one_message_in_two_places_is_two,
-    ranges_of_a_chain,
-    owners_are_who_leads_to_it,
-    a_batch_that_fails_leaves_nothing,
-    every_error_names_what_is_missing,
-    nobody_writes_in_between,
+    messages_are_stored_byte_for_byte,
+    roles_and_times_are_stored,
+    shared_messages_are_stored_once,
+    fork_shares_common_messages,
+    nested_forks_have_separate_chains,
+    append_after_rewind_preserves_old_messages,
+    append_after_rewind_reuses_equal_messages,
+    equal_messages_at_different_depths_are_distinct,
+    chain_returns_the_requested_depths,
+    owners_are_sessions_with_the_message_in_their_chain,
+    failed_batch_changes_nothing,
+    errors_name_the_missing_item,
+    expected_tips_detect_concurrent_writes,
     titles_are_unique,
     sessions_are_listed_newest_first,
-    filters_and_pages,
-    a_rotation_stays_in_its_lineage,
-    the_first_end_stays,
-    events_are_numbered_and_know_the_tip,
-    bytes_are_kept_under_their_hash,
-    numbers_are_kept_under_names,
-    a_deleted_session_is_gone,
-    a_sweep_takes_what_nobody_leads_to,
-    a_sweep_leaves_what_events_lead_to,
-    a_number_is_never_given_twice,
+    session_filters_and_pages,
+    rotation_inherits_its_root,
+    second_end_does_not_replace_the_first,
+    events_have_sequence_numbers_and_tips,
+    blobs_are_stored_under_their_hash,
+    named_values_are_separate_from_internal_ones,
+    deleted_session_leaves_nothing_behind,
+    garbage_collection_deletes_unreachable_messages,
+    garbage_collection_preserves_what_events_refer_to,
+    message_numbers_are_not_reused,
     locks_have_one_holder,
-    locks_end_by_themselves,
-    sizes_add_up,
-    many_messages_at_once,
-    odd_texts_pass,
+    locks_expire,
+    size_counts_rows_and_bytes,
+    large_batches_are_stored,
+    unusual_characters_are_preserved,
 }
 
-fn messages_come_back_byte_for_byte(store: &dyn Store) {
+fn messages_are_stored_byte_for_byte(store: &dyn Store) {
     write(store, vec![create("a")]);
-    // Odd spacing, escapes, a long number, and something that is no JSON.
+    // Unusual spacing, escapes, a long number, and invalid JSON.
     let texts = [
         "{ \"role\" : \"user\",\"n\":1.10, \"t\":\"\\u00e9\\/\" }",
         "{\"n\":12345678901234567890123}",
@@ -66,7 +66,7 @@ fn messages_come_back_byte_for_byte(store: &dyn Store) {
     assert_eq!((tip(store, "a"), session(store, "a").n_messages), (parent, 4));
 }
 
-fn roles_and_times_are_kept(store: &dyn Store) {
+fn roles_and_times_are_stored(store: &dyn Store) {
     let messages = vec![
         NewMessage { json: r#"{"role":"assistant"}"#.into(), at: Some(Millis(-5)) },
         NewMessage { json: r#"{"role":"tool"}"#.into(), at: None },
@@ -76,20 +76,20 @@ fn roles_and_times_are_kept(store: &dyn Store) {
     assert_eq!(found, [(Role::Assistant, -5), (Role::Tool, 70)]);
 }
 
-fn a_message_is_kept_once(store: &dyn Store) {
+fn shared_messages_are_stored_once(store: &dyn Store) {
     assert_eq!(write(store, vec![create("a"), append("a", &["one", "two"])]).n_new_messages, 2);
     let again = write_at(store, 9, vec![create("b"), append("b", &["one", "two"])]).unwrap();
     assert_eq!((again.n_new_messages, store.size().unwrap().n_nodes), (0, 2));
-    assert_eq!((tip(store, "a"), said(store, "b")), (tip(store, "b"), "one two".into()));
-    // The moment is that of the first time.
+    assert_eq!((tip(store, "a"), contents(store, "b")), (tip(store, "b"), "one two".into()));
+    // The time is that of the first commit.
     assert_eq!(chain(store, "b")[0].at, Millis(1));
     let more = write(store, vec![append("a", &["three"]), append("b", &["three", "four"])]);
-    assert_eq!((more.n_new_messages, said(store, "b")), (2, "one two three four".into()));
-    assert_eq!(said(store, "a"), "one two three");
+    assert_eq!((more.n_new_messages, contents(store, "b")), (2, "one two three four".into()));
+    assert_eq!(contents(store, "a"), "one two three");
 }
 
-fn numbers_are_kept_under_names(store: &dyn Store) {
-    // The names of the store's own numbers are free, and its own stay as they are.
+fn named_values_are_separate_from_internal_ones(store: &dyn Store) {
+    // Names of the store's internal values are available and do not collide with them.
     let names = ["limit\nhttps://a/v1\nm", "numbered", "indexed", "version", ""];
     for name in names {
         assert_eq!(store.named_value(name).unwrap(), None, "{name:?}");
@@ -104,32 +104,35 @@ fn numbers_are_kept_under_names(store: &dyn Store) {
     store.collect_garbage().unwrap();
     assert_eq!(store.named_value("").unwrap(), Some(-7));
     write(store, vec![append("a", &["three"])]);
-    assert!(chain(store, "a")[2].number < 100, "its own numbers go on");
-    // All or nothing.
+    assert!(chain(store, "a")[2].number < 100, "internal numbering is unaffected");
+    // A failed batch sets no value.
     let failing = write_at(store, 9, vec![Op::SetNamedValue("".into(), 1), append("nobody", &["x"])]);
     assert!(failing.is_err());
     assert_eq!(store.named_value("").unwrap(), Some(-7));
 }
 
-fn a_fork_shares_what_it_has_in_common(store: &dyn Store) {
+fn fork_shares_common_messages(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
     let two = node(store, "a", "two");
     let fork = create_from("b", Some(("a", Relation::Fork)), Some(two));
     let committed = write(store, vec![fork, append("b", &["other"])]);
     assert_eq!(committed.n_new_messages, 1);
-    assert_eq!((said(store, "a"), said(store, "b")), ("one two three".into(), "one two other".into()));
+    assert_eq!(
+        (contents(store, "a"), contents(store, "b")),
+        ("one two three".into(), "one two other".into())
+    );
     write(store, vec![append("a", &["four"]), append("b", &["more"])]);
     assert_eq!(
-        (said(store, "a"), said(store, "b")),
+        (contents(store, "a"), contents(store, "b")),
         ("one two three four".into(), "one two other more".into())
     );
     assert_eq!(session(store, "b").parent, Some((id("a"), Relation::Fork)));
     assert_eq!(store.size().unwrap().n_nodes, 6);
 }
 
-fn forks_of_forks_keep_to_their_lanes(store: &dyn Store) {
+fn nested_forks_have_separate_chains(store: &dyn Store) {
     write(store, vec![create("s0"), append("s0", &["w0", "w1"])]);
-    // Each session forks one message before the end of the last one, and says two of its own.
+    // Each session forks the previous one before its last message, and appends two messages.
     for i in 1..=12 {
         let last = format!("s{}", i - 1);
         let nodes = chain(store, &last);
@@ -139,51 +142,51 @@ fn forks_of_forks_keep_to_their_lanes(store: &dyn Store) {
         let (a, b) = (format!("a{i}"), format!("b{i}"));
         write(store, vec![fork, append(&name, &[&a, &b])]);
     }
-    assert_eq!(said(store, "s12"), "w0 a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12 b12");
-    assert_eq!(said(store, "s3"), "w0 a1 a2 a3 b3");
+    assert_eq!(contents(store, "s12"), "w0 a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12 b12");
+    assert_eq!(contents(store, "s3"), "w0 a1 a2 a3 b3");
     let owners = store.owners(node(store, "s12", "a5")).unwrap();
     assert_eq!(owners.len(), 8, "s5 to s12: {owners:?}");
     assert_eq!(store.owners(node(store, "s3", "b3")).unwrap(), [id("s3")]);
     assert_eq!(store.owners(node(store, "s3", "w0")).unwrap().len(), 13);
     let tip = tip(store, "s12").unwrap();
-    let middle: Vec<String> = store.chain(tip, 4..7).unwrap().iter().map(word).collect();
+    let middle: Vec<String> = store.chain(tip, 4..7).unwrap().iter().map(content).collect();
     assert_eq!(middle, ["a4", "a5", "a6"]);
 }
 
-fn a_rewind_opens_a_lane_and_leaves_the_old_one(store: &dyn Store) {
+fn append_after_rewind_preserves_old_messages(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
     let (one, three) = (node(store, "a", "one"), node(store, "a", "three"));
     let committed = write(store, vec![Op::MoveTip(id("a"), Some(one)), append("a", &["zwei"])]);
     assert_eq!((committed.n_new_messages, committed.tips.len()), (1, 2));
-    assert_eq!((said(store, "a"), session(store, "a").n_messages), ("one zwei".into(), 2));
-    // Nothing is lost: the session can go back.
+    assert_eq!((contents(store, "a"), session(store, "a").n_messages), ("one zwei".into(), 2));
+    // The old messages still exist, so the session can return to them.
     assert!(store.node(three).unwrap().is_some());
     assert!(store.owners(three).unwrap().is_empty());
     write(store, vec![Op::MoveTip(id("a"), Some(three))]);
-    assert_eq!((said(store, "a"), session(store, "a").n_messages), ("one two three".into(), 3));
+    assert_eq!((contents(store, "a"), session(store, "a").n_messages), ("one two three".into(), 3));
     write(store, vec![Op::MoveTip(id("a"), None)]);
     assert_eq!((tip(store, "a"), session(store, "a").n_messages), (None, 0));
 }
 
-fn what_was_rewound_is_walked_again(store: &dyn Store) {
+fn append_after_rewind_reuses_equal_messages(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two", "three"])]);
     let one = node(store, "a", "one");
     let again = write(store, vec![Op::MoveTip(id("a"), Some(one)), append("a", &["two", "drei", "vier"])]);
-    assert_eq!((again.n_new_messages, said(store, "a")), (2, "one two drei vier".into()));
+    assert_eq!((again.n_new_messages, contents(store, "a")), (2, "one two drei vier".into()));
     let back = write(store, vec![Op::MoveTip(id("a"), None), append("a", &["one", "two", "three"])]);
-    assert_eq!((back.n_new_messages, said(store, "a")), (0, "one two three".into()));
+    assert_eq!((back.n_new_messages, contents(store, "a")), (0, "one two three".into()));
 }
 
-fn one_message_in_two_places_is_two(store: &dyn Store) {
+fn equal_messages_at_different_depths_are_distinct(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["yes", "yes", "yes"])]);
-    assert_eq!((said(store, "a"), store.size().unwrap().n_nodes), ("yes yes yes".into(), 3));
+    assert_eq!((contents(store, "a"), store.size().unwrap().n_nodes), ("yes yes yes".into(), 3));
 }
 
-fn ranges_of_a_chain(store: &dyn Store) {
+fn chain_returns_the_requested_depths(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["w0", "w1", "w2", "w3", "w4"])]);
     let (mid, tip) = (node(store, "a", "w2"), tip(store, "a").unwrap());
     let words =
-        |tip, depths| store.chain(tip, depths).unwrap().iter().map(word).collect::<Vec<_>>().join(" ");
+        |tip, depths| store.chain(tip, depths).unwrap().iter().map(content).collect::<Vec<_>>().join(" ");
     assert_eq!(words(tip, 1..3), "w1 w2");
     assert_eq!(words(mid, 0..9), "w0 w1 w2");
     assert_eq!(words(tip, 4..u32::MAX), "w4");
@@ -193,7 +196,7 @@ fn ranges_of_a_chain(store: &dyn Store) {
     assert_eq!(part[0].parent, Some(mid));
 }
 
-fn owners_are_who_leads_to_it(store: &dyn Store) {
+fn owners_are_sessions_with_the_message_in_their_chain(store: &dyn Store) {
     write_at(store, 5, vec![create("later"), append("later", &["one", "two"])]).unwrap();
     let two = node(store, "later", "two");
     write_at(store, 3, vec![create("sooner"), append("sooner", &["one", "two", "three"])]).unwrap();
@@ -205,7 +208,7 @@ fn owners_are_who_leads_to_it(store: &dyn Store) {
     assert_eq!(store.owners(one).unwrap(), [id("sooner"), id("later")]);
 }
 
-fn a_batch_that_fails_leaves_nothing(store: &dyn Store) {
+fn failed_batch_changes_nothing(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one"]), title("a", "first")]);
     let before = (session(store, "a"), store.size().unwrap().n_nodes);
     let ops = vec![
@@ -213,13 +216,13 @@ fn a_batch_that_fails_leaves_nothing(store: &dyn Store) {
         create("b"),
         note("a", "fold", "{}"),
         Op::PutBlob(b"kept".to_vec()),
-        Op::Update(id("a"), SessionChange::Goal(Some("more".into()))),
-        Op::Update(id("a"), SessionChange::End(EndReason::Reset)),
+        Op::Update(id("a"), SessionUpdate::Goal(Some("more".into()))),
+        Op::Update(id("a"), SessionUpdate::End(EndReason::Reset)),
         title("b", "second"),
         append("missing", &["x"]),
     ];
     for at in 0..ops.len() {
-        // The failure comes after each of them once.
+        // The failing operation is inserted at every position.
         let mut ops = ops.clone();
         let last = ops.pop().unwrap();
         ops.insert(at, last);
@@ -229,14 +232,14 @@ fn a_batch_that_fails_leaves_nothing(store: &dyn Store) {
     assert!(store.session(&id("b")).unwrap().is_none());
     assert!(store.events(&id("a"), 0).unwrap().is_empty());
     assert!(store.blob(BlobId::new(b"kept")).unwrap().is_none());
-    assert_eq!(said(store, "a"), "one");
+    assert_eq!(contents(store, "a"), "one");
 }
 
-fn every_error_names_what_is_missing(store: &dyn Store) {
+fn errors_name_the_missing_item(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one"])]);
     let nowhere = NodeId([7; 32]);
     let fails = |op: Op| write_at(store, 2, vec![op]).unwrap_err().to_string();
-    assert_eq!(fails(create("a")), "there is a session a already");
+    assert_eq!(fails(create("a")), "session a already exists");
     assert_eq!(fails(create_from("b", Some(("x", Relation::Fork)), None)), "there is no session x");
     assert_eq!(fails(create_from("b", None, Some(nowhere))), format!("there is no message {nowhere}"));
     assert_eq!(fails(Op::MoveTip(id("a"), Some(nowhere))), format!("there is no message {nowhere}"));
@@ -244,7 +247,7 @@ fn every_error_names_what_is_missing(store: &dyn Store) {
         Op::Append(id("x"), Vec::new()),
         Op::MoveTip(id("x"), None),
         note("x", "fold", "{}"),
-        Op::Update(id("x"), SessionChange::Reopen),
+        Op::Update(id("x"), SessionUpdate::Reopen),
         Op::Delete(id("x")),
     ] {
         assert_eq!(fails(op), "there is no session x");
@@ -258,7 +261,7 @@ fn every_error_names_what_is_missing(store: &dyn Store) {
     assert_eq!(store.blob(BlobId([0; 32])).unwrap(), None);
 }
 
-fn nobody_writes_in_between(store: &dyn Store) {
+fn expected_tips_detect_concurrent_writes(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one"])]);
     let seen = tip(store, "a");
     let next = |expect, word: &str| {
@@ -266,9 +269,9 @@ fn nobody_writes_in_between(store: &dyn Store) {
         store.commit(&Batch { at: Millis(2), expected_tips: expect, ops: vec![append("a", &[word])] })
     };
     next(seen, "two").unwrap();
-    assert!(matches!(next(seen, "three"), Err(StoreError::Moved(name)) if name == id("a")));
-    assert!(matches!(next(None, "three"), Err(StoreError::Moved(_))));
-    assert_eq!(said(store, "a"), "one two");
+    assert!(matches!(next(seen, "three"), Err(StoreError::Conflict(name)) if name == id("a")));
+    assert!(matches!(next(None, "three"), Err(StoreError::Conflict(_))));
+    assert_eq!(contents(store, "a"), "one two");
     let expect = vec![(id("x"), None)];
     let missing = store.commit(&Batch { at: Millis(2), expected_tips: expect, ops: Vec::new() });
     assert!(matches!(missing, Err(StoreError::NoSession(name)) if name == id("x")));
@@ -277,12 +280,12 @@ fn nobody_writes_in_between(store: &dyn Store) {
 fn titles_are_unique(store: &dyn Store) {
     write(store, vec![create("a"), create("b"), title("a", "Task")]);
     let taken = write_at(store, 2, vec![title("b", "Task")]).unwrap_err();
-    assert_eq!(taken.to_string(), "session a is called \"Task\" already");
-    // One's own title again, another's after it was given up, and two that change places.
+    assert_eq!(taken.to_string(), "session a already has the title \"Task\"");
+    // The same title again, a title that was released, and two swapped titles.
     write(store, vec![title("a", "Task"), title("b", "task")]);
     write(
         store,
-        vec![Op::Update(id("a"), SessionChange::Title(None)), title("b", "Task"), title("a", "task")],
+        vec![Op::Update(id("a"), SessionUpdate::Title(None)), title("b", "Task"), title("a", "task")],
     );
     assert_eq!(session(store, "b").title.as_deref(), Some("Task"));
     assert_eq!(session(store, "a").title.as_deref(), Some("task"));
@@ -308,7 +311,7 @@ fn sessions_are_listed_newest_first(store: &dyn Store) {
     assert_eq!(listed[0], session(store, "a"));
 }
 
-fn filters_and_pages(store: &dyn Store) {
+fn session_filters_and_pages(store: &dyn Store) {
     write_at(store, 1, vec![create("a"), title("a", "Task")]).unwrap();
     write_at(store, 2, vec![create_from("b", Some(("a", Relation::Rotation)), None)]).unwrap();
     write_at(store, 3, vec![create_from("c", Some(("a", Relation::Fork)), None)]).unwrap();
@@ -329,13 +332,13 @@ fn filters_and_pages(store: &dyn Store) {
     assert_eq!(names(store, &SessionFilter { limit: Some(usize::MAX), offset: usize::MAX, ..all() }), "");
 }
 
-fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
+fn rotation_inherits_its_root(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one"])]);
     let tip = tip(store, "a");
     write(
         store,
         vec![
-            Op::Update(id("a"), SessionChange::End(EndReason::Compression)),
+            Op::Update(id("a"), SessionUpdate::End(EndReason::Compression)),
             create_from("b", Some(("a", Relation::Rotation)), tip),
             create_from("c", Some(("b", Relation::Rotation)), tip),
             create_from("d", Some(("c", Relation::Fork)), tip),
@@ -343,32 +346,32 @@ fn a_rotation_stays_in_its_lineage(store: &dyn Store) {
     );
     let roots = ["a", "b", "c", "d"].map(|name| session(store, name).root.0);
     assert_eq!(roots, ["a", "a", "a", "d"]);
-    assert_eq!(said(store, "c"), "one");
+    assert_eq!(contents(store, "c"), "one");
 }
 
-fn the_first_end_stays(store: &dyn Store) {
+fn second_end_does_not_replace_the_first(store: &dyn Store) {
     write(store, vec![create("a")]);
     let end =
-        |at, reason| write_at(store, at, vec![Op::Update(id("a"), SessionChange::End(reason))]).unwrap();
+        |at, reason| write_at(store, at, vec![Op::Update(id("a"), SessionUpdate::End(reason))]).unwrap();
     end(4, EndReason::Other("tired".into()));
     end(5, EndReason::Reset);
     assert_eq!(session(store, "a").ended, Some((Millis(4), EndReason::Other("tired".into()))));
-    write(store, vec![Op::Update(id("a"), SessionChange::Reopen)]);
+    write(store, vec![Op::Update(id("a"), SessionUpdate::Reopen)]);
     assert_eq!(session(store, "a").ended, None);
     end(6, EndReason::Branched);
     assert_eq!(session(store, "a").ended, Some((Millis(6), EndReason::Branched)));
     write(
         store,
         vec![
-            Op::Update(id("a"), SessionChange::Goal(Some("win".into()))),
-            Op::Update(id("a"), SessionChange::Model("m".into())),
+            Op::Update(id("a"), SessionUpdate::Goal(Some("win".into()))),
+            Op::Update(id("a"), SessionUpdate::Model("m".into())),
         ],
     );
     let row = session(store, "a");
     assert_eq!((row.goal.as_deref(), row.model.as_deref()), (Some("win"), Some("m")));
 }
 
-fn events_are_numbered_and_know_the_tip(store: &dyn Store) {
+fn events_have_sequence_numbers_and_tips(store: &dyn Store) {
     write(
         store,
         vec![create("a"), note("a", "first", "{}"), append("a", &["one"]), note("a", "second", "[1, 2]")],
@@ -384,7 +387,7 @@ fn events_are_numbered_and_know_the_tip(store: &dyn Store) {
     assert_eq!((session(store, "a").n_events, session(store, "a").updated_at), (3, Millis(6)));
 }
 
-fn bytes_are_kept_under_their_hash(store: &dyn Store) {
+fn blobs_are_stored_under_their_hash(store: &dyn Store) {
     let bytes: Vec<u8> = (0..=255).collect();
     write(store, vec![Op::PutBlob(bytes.clone()), Op::PutBlob(bytes.clone()), Op::PutBlob(Vec::new())]);
     write(store, vec![Op::PutBlob(bytes.clone())]);
@@ -392,16 +395,16 @@ fn bytes_are_kept_under_their_hash(store: &dyn Store) {
     assert_eq!(store.blob(BlobId::new(b"")).unwrap(), Some(Vec::new()));
 }
 
-fn a_deleted_session_is_gone(store: &dyn Store) {
+fn deleted_session_leaves_nothing_behind(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one"]), note("a", "fold", "{}")]);
     write(store, vec![create_from("b", Some(("a", Relation::Fork)), tip(store, "a"))]);
     store.lock(&id("a"), "me", 1000, Millis(0)).unwrap();
     write(store, vec![Op::Delete(id("a"))]);
     assert_eq!(store.session(&id("a")).unwrap(), None);
     assert!(matches!(store.events(&id("a"), 0), Err(StoreError::NoSession(_))));
-    assert_eq!(said(store, "b"), "one");
+    assert_eq!(contents(store, "b"), "one");
     assert_eq!(session(store, "b").parent, Some((id("a"), Relation::Fork)));
-    // Its id is free again, and so is its lock; nothing of the old one comes back.
+    // Its id and lock are available again, and a new session has none of its events.
     write(store, vec![create("a")]);
     assert_eq!((session(store, "a").n_events, store.events(&id("a"), 0).unwrap()), (0, Vec::new()));
     assert!(matches!(store.lock(&id("a"), "you", 1000, Millis(1)).unwrap(), LockOutcome::Acquired(_)));
@@ -409,7 +412,7 @@ fn a_deleted_session_is_gone(store: &dyn Store) {
     assert_eq!(store.size().unwrap().n_events, 0);
 }
 
-fn a_sweep_takes_what_nobody_leads_to(store: &dyn Store) {
+fn garbage_collection_deletes_unreachable_messages(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two", "three", "four"])]);
     let (two, four) = (node(store, "a", "two"), node(store, "a", "four"));
     write(
@@ -427,21 +430,24 @@ fn a_sweep_takes_what_nobody_leads_to(store: &dyn Store) {
     write(store, vec![Op::Delete(id("a"))]);
     assert_eq!(store.collect_garbage().unwrap(), 2);
     assert!(store.node(four).unwrap().is_none());
-    assert_eq!((said(store, "b"), said(store, "c")), ("one two drei vier".into(), "one two drei x".into()));
-    // The place is free again, and used again.
+    assert_eq!(
+        (contents(store, "b"), contents(store, "c")),
+        ("one two drei vier".into(), "one two drei x".into())
+    );
+    // The position is free and is used again.
     write(store, vec![create_from("e", None, Some(two)), append("e", &["three"])]);
-    assert_eq!(said(store, "e"), "one two three");
+    assert_eq!(contents(store, "e"), "one two three");
     write(store, vec![Op::Delete(id("b")), Op::Delete(id("e"))]);
     assert_eq!(store.collect_garbage().unwrap(), 2, "vier and three");
-    assert_eq!(said(store, "c"), "one two drei x");
+    assert_eq!(contents(store, "c"), "one two drei x");
     write(store, vec![Op::Delete(id("c"))]);
     assert_eq!((store.collect_garbage().unwrap(), store.size().unwrap().n_nodes), (4, 0));
     assert_eq!(store.collect_garbage().unwrap(), 0);
     write(store, vec![create("f"), append("f", &["one"])]);
-    assert_eq!(said(store, "f"), "one");
+    assert_eq!(contents(store, "f"), "one");
 }
 
-fn a_sweep_leaves_what_events_lead_to(store: &dyn Store) {
+fn garbage_collection_preserves_what_events_refer_to(store: &dyn Store) {
     let (named, other) = (b"named".to_vec(), b"other".to_vec());
     write(
         store,
@@ -466,7 +472,7 @@ fn a_sweep_leaves_what_events_lead_to(store: &dyn Store) {
     assert_eq!(store.blob(BlobId::new(b"named")).unwrap(), None);
 }
 
-fn a_number_is_never_given_twice(store: &dyn Store) {
+fn message_numbers_are_not_reused(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["one", "two"])]);
     let highest = chain(store, "a")[1].number;
     write(store, vec![Op::Delete(id("a"))]);
@@ -480,13 +486,13 @@ fn a_number_is_never_given_twice(store: &dyn Store) {
 fn locks_have_one_holder(store: &dyn Store) {
     write(store, vec![create("a"), create("b")]);
     let take = |name: &str, holder: &str, now| store.lock(&id(name), holder, 100, Millis(now)).unwrap();
-    let LockOutcome::Acquired(lock) = take("a", "me", 0) else { panic!("it is free") };
+    let LockOutcome::Acquired(lock) = take("a", "me", 0) else { panic!("the lock is free") };
     assert_eq!((lock.session, lock.holder.as_str(), lock.until), (id("a"), "me", Millis(100)));
-    let LockOutcome::HeldByOther(lock) = take("a", "you", 50) else { panic!("it is held") };
+    let LockOutcome::HeldByOther(lock) = take("a", "you", 50) else { panic!("the lock is held") };
     assert_eq!((lock.holder.as_str(), lock.until), ("me", Millis(100)));
     assert!(matches!(take("b", "you", 50), LockOutcome::Acquired(_)));
-    // The holder prolongs it; another one can't give it back.
-    let LockOutcome::Acquired(lock) = take("a", "me", 60) else { panic!("it is one's own") };
+    // The holder renews the lock; another process cannot release it.
+    let LockOutcome::Acquired(lock) = take("a", "me", 60) else { panic!("the holder can renew its lock") };
     assert_eq!(lock.until, Millis(160));
     store.unlock(&id("a"), "you").unwrap();
     assert!(matches!(take("a", "you", 120), LockOutcome::HeldByOther(_)));
@@ -495,7 +501,7 @@ fn locks_have_one_holder(store: &dyn Store) {
     store.unlock(&id("nobody"), "me").unwrap();
 }
 
-fn locks_end_by_themselves(store: &dyn Store) {
+fn locks_expire(store: &dyn Store) {
     write(store, vec![create("a")]);
     let take = |holder: &str, now| store.lock(&id("a"), holder, 100, Millis(now)).unwrap();
     take("dead", 0);
@@ -503,7 +509,7 @@ fn locks_end_by_themselves(store: &dyn Store) {
     assert!(
         matches!(take("next", 100), LockOutcome::Acquired(lock) if lock.holder == "next" && lock.until == Millis(200))
     );
-    // The one who was gone for too long has lost it, and gives nothing back.
+    // The previous holder has lost the lock and cannot release it.
     assert!(matches!(take("dead", 150), LockOutcome::HeldByOther(_)));
     store.unlock(&id("a"), "dead").unwrap();
     assert!(matches!(take("dead", 150), LockOutcome::HeldByOther(lock) if lock.holder == "next"));
@@ -512,7 +518,7 @@ fn locks_end_by_themselves(store: &dyn Store) {
     );
 }
 
-fn sizes_add_up(store: &dyn Store) {
+fn size_counts_rows_and_bytes(store: &dyn Store) {
     let empty = store.size().unwrap();
     assert_eq!((empty.n_sessions, empty.n_nodes, empty.n_json_bytes, empty.n_events), (0, 0, 0, 0));
     write(store, vec![create("a"), create("b"), append("a", &["one", "zwölf"]), note("b", "x", "{}")]);
@@ -521,11 +527,11 @@ fn sizes_add_up(store: &dyn Store) {
     assert_eq!(size.n_json_bytes as usize, json("one").len() + json("zwölf").len());
 }
 
-fn many_messages_at_once(store: &dyn Store) {
+fn large_batches_are_stored(store: &dyn Store) {
     let words: Vec<String> = (0..331).map(|i| format!("w{i}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(write(store, vec![create("a"), append("a", &words)]).n_new_messages, 331);
-    assert_eq!(said(store, "a"), words.join(" "));
+    assert_eq!(contents(store, "a"), words.join(" "));
     let numbers: Vec<u64> = chain(store, "a").iter().map(|node| node.number).collect();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
     let large = "x".repeat(3_000_000);
@@ -533,7 +539,7 @@ fn many_messages_at_once(store: &dyn Store) {
     assert_eq!(chain(store, "a")[331].json.len(), json(&large).len());
 }
 
-fn odd_texts_pass(store: &dyn Store) {
+fn unusual_characters_are_preserved(store: &dyn Store) {
     let odd = "'\"\\ %_ ; -- 日本語 🙂 \u{202e}";
     let nul = "{\"role\":\"user\",\"content\":\"a\0b\"}";
     let name = id(odd);

@@ -1,8 +1,8 @@
-//! What every store promises.
+//! Integration tests of the stores and of search.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-/// A test of the same name for each store, from a function of a store.
+/// Defines one test per kind of store for each of the given functions.
 macro_rules! every_store {
     ($($name:ident),* $(,)?) => {
         mod memory {
@@ -23,21 +23,21 @@ macro_rules! every_store {
     };
 }
 
-mod words; //         short ways to write a batch
-mod cluster; //       a PostgreSQL server for as long as the tests run
-mod contract; //      one suite that every store passes
-mod model; //         random batches give the same answers in every store
-mod postgres; //      what only a server can do wrong
-mod cut; //           a connection that is cut at the commit
-mod doctor; //        what a store finds out about itself
-mod broken; //        files with a page of rubbish
-mod sqlite; //        what only a file can do wrong
-mod scribe; //        a program that writes until it is killed
-mod crash; //         what was acknowledged is there after a kill
-mod torn; //          a log whose end was torn off or overwritten
-mod crowd; //         many writers on one store
-mod search; //        what every store finds, and what nobody sees
-mod search_index; //  an index that lags behind, or is broken
-mod search_words; //  every word finds its message
-mod search_shapes; // the four answers
-mod search_pages; //  page behind page
+mod shorthand; //          short functions to write batches and read sessions
+mod cluster; //            a temporary PostgreSQL server
+mod contract; //           the test suite that every store passes
+mod model; //              random batches have the same results in every store
+mod postgres; //           tests of PostgreSQL only
+mod lost_commit; //        connections that break at a commit
+mod doctor; //             consistency checks and repairs
+mod corrupt_file; //       SQLite files with corrupt pages
+mod sqlite; //             tests of SQLite only
+mod writer_process; //     a program that writes until it is killed
+mod crash; //              acknowledged batches survive crashes
+mod torn_log; //           truncated and overwritten write-ahead logs
+mod concurrent_writers; // many writers on one store
+mod search; //             hits and their visibility, in every store
+mod search_index; //       lagging and corrupt indexes
+mod search_words; //       every word finds its message
+mod search_replies; //     the four kinds of reply
+mod search_pages; //       paging through results

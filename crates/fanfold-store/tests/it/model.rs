@@ -1,22 +1,22 @@
-//! Random batches: every store answers as the one in memory does.
+//! Compares every store with the memory store on random batches.
 
 use std::collections::BTreeMap;
 
 use fanfold_store::{
-    Batch, EndReason, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation, SessionChange,
-    SessionFilter, SqliteStore, Store,
+    Batch, EndReason, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation, SessionFilter,
+    SessionUpdate, SqliteStore, Store,
 };
 use proptest::prelude::*;
 
-use crate::words::*;
+use crate::shorthand::*;
 
-/// What a random operation is made from: whose, of what kind, with which word, and which message seen so far.
+/// The seed of a random operation: the session, the kind of operation, the text, and an earlier message.
 type Seed = (u8, u8, u8, u16);
 
 fn op((who, kind, word, which): Seed, seen: &[NodeId]) -> Op {
     let name = |who: u8| format!("s{}", who % 5);
     let who_name = name(who);
-    // Few words, so that chains meet again.
+    // Only three texts, so that chains share messages.
     let text = |n: u8| format!("w{}", n % 3);
     let node = (!seen.is_empty()).then(|| seen[usize::from(which) % seen.len()]);
     let parent = [None, Some(Relation::Fork), Some(Relation::Rotation), Some(Relation::Subagent)];
@@ -32,14 +32,14 @@ fn op((who, kind, word, which): Seed, seen: &[NodeId]) -> Op {
         }
         7 | 8 => Op::MoveTip(id(&who_name), node.filter(|_| word % 8 != 0)),
         9 => note(&who_name, &text(word), &format!("{{\"n\":{which}}}")),
-        10 => Op::Update(id(&who_name), SessionChange::Title((word % 4 != 0).then(|| text(word)))),
+        10 => Op::Update(id(&who_name), SessionUpdate::Title((word % 4 != 0).then(|| text(word)))),
         11 => Op::Update(
             id(&who_name),
             [
-                SessionChange::Goal(Some(text(word))),
-                SessionChange::Model(text(word)),
-                SessionChange::End(EndReason::from_name(&text(word))),
-                SessionChange::Reopen,
+                SessionUpdate::Goal(Some(text(word))),
+                SessionUpdate::Model(text(word)),
+                SessionUpdate::End(EndReason::from_name(&text(word))),
+                SessionUpdate::Reopen,
             ][usize::from(which) % 4]
                 .clone(),
         ),
@@ -51,17 +51,17 @@ fn op((who, kind, word, which): Seed, seen: &[NodeId]) -> Op {
     }
 }
 
-/// A message without its number, which a store may give as it likes.
-fn plain(node: &Node) -> Node {
+/// A message without its number, which stores allocate differently.
+fn without_number(node: &Node) -> Node {
     Node { number: 0, ..node.clone() }
 }
 
-/// Everything that can be asked, as text.
-fn all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
+/// The results of all read methods as text.
+fn read_all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
     let mut answers = BTreeMap::new();
     for row in store.sessions(&SessionFilter::default()).unwrap() {
         let events = store.events(&row.id, 0).unwrap();
-        let chain: Vec<Node> = chain(store, &row.id.0).iter().map(plain).collect();
+        let chain: Vec<Node> = chain(store, &row.id.0).iter().map(without_number).collect();
         answers.insert(format!("session {}", row.id), format!("{row:?} {events:?} {chain:?}"));
     }
     for id in seen {
@@ -70,9 +70,12 @@ fn all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
             assert_eq!(store.node_by_number(node.number).unwrap().as_ref(), Some(node));
         }
         let owners = store.owners(*id).map_err(|error| error.to_string());
-        let part = store.chain(*id, 1..3).map(|nodes| nodes.iter().map(plain).collect::<Vec<_>>());
+        let part = store.chain(*id, 1..3).map(|nodes| nodes.iter().map(without_number).collect::<Vec<_>>());
         let part = part.map_err(|error| error.to_string());
-        answers.insert(format!("node {id}"), format!("{:?} {owners:?} {part:?}", node.as_ref().map(plain)));
+        answers.insert(
+            format!("node {id}"),
+            format!("{:?} {owners:?} {part:?}", node.as_ref().map(without_number)),
+        );
     }
     let size = store.size().unwrap();
     answers.insert(
@@ -82,30 +85,30 @@ fn all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
     answers
 }
 
-/// Writes the same batches to a model and to a store, and compares every answer.
+/// Writes the same batches to a memory store and to `store`, and compares all results.
 pub(crate) fn compare(store: &dyn Store, batches: &[(Vec<Seed>, u8)]) {
     let model = MemoryStore::default();
     let mut seen: Vec<NodeId> = Vec::new();
     for (i, (seeds, extra)) in batches.iter().enumerate() {
         let ops: Vec<Op> = seeds.iter().map(|seed| op(*seed, &seen)).collect();
-        let expect_of = |name: &str| model.session(&id(name)).unwrap().map(|row| (row.id, row.tip));
-        let expect = match extra % 6 {
-            0 => expect_of("s0").into_iter().collect(),
+        let current_tip = |name: &str| model.session(&id(name)).unwrap().map(|row| (row.id, row.tip));
+        let expected_tips = match extra % 6 {
+            0 => current_tip("s0").into_iter().collect(),
             1 => vec![(id("s1"), seen.last().copied())],
             _ => Vec::new(),
         };
-        let batch = Batch { at: Millis(i as i64 * i64::from(*extra)), expected_tips: expect, ops };
-        let due = model.commit(&batch).map_err(|error| error.to_string());
+        let batch = Batch { at: Millis(i as i64 * i64::from(*extra)), expected_tips, ops };
+        let expected = model.commit(&batch).map_err(|error| error.to_string());
         let found = store.commit(&batch).map_err(|error| error.to_string());
-        assert_eq!(found, due, "{batch:?}");
-        for (_, tip) in due.into_iter().flat_map(|committed| committed.tips) {
+        assert_eq!(found, expected, "{batch:?}");
+        for (_, tip) in expected.into_iter().flat_map(|committed| committed.tips) {
             seen.extend(tip.filter(|tip| !seen.contains(tip)));
         }
         if extra % 9 == 0 {
             assert_eq!(store.collect_garbage().unwrap(), model.collect_garbage().unwrap());
         }
     }
-    assert_eq!(all(store, &seen), all(&model, &seen));
+    assert_eq!(read_all(store, &seen), read_all(&model, &seen));
 }
 
 /// Random batches.
@@ -114,20 +117,19 @@ pub(crate) fn batches() -> impl Strategy<Value = Vec<(Vec<Seed>, u8)>> {
     prop::collection::vec((seeds, any::<u8>()), 1..25)
 }
 
-/// A runner of so many cases.
-fn runner(few: u32) -> proptest::test_runner::TestRunner {
-    let config =
-        ProptestConfig { cases: n_cases(few), failure_persistence: None, ..ProptestConfig::default() };
+/// Creates a test runner with [`n_cases`] cases.
+fn runner(n: u32) -> proptest::test_runner::TestRunner {
+    let config = ProptestConfig { cases: n_cases(n), failure_persistence: None, ..ProptestConfig::default() };
     proptest::test_runner::TestRunner::new(config)
 }
 
-/// How many cases are run.
-pub(crate) fn n_cases(few: u32) -> u32 {
-    if std::env::var_os("FANFOLD_MANY").is_some() { few * 50 } else { few }
+/// Returns the number of test cases: `n`, or 50 times `n` with `FANFOLD_MANY`.
+pub(crate) fn n_cases(n: u32) -> u32 {
+    if std::env::var_os("FANFOLD_MANY").is_some() { n * 50 } else { n }
 }
 
 #[test]
-fn a_file_answers_as_memory_does() {
+fn sqlite_behaves_like_memory() {
     let folder = tempfile::tempdir().unwrap();
     let n = std::cell::Cell::new(0);
     let mut runner = runner(60);
@@ -141,11 +143,11 @@ fn a_file_answers_as_memory_does() {
 }
 
 #[test]
-fn a_server_answers_as_memory_does() {
+fn postgres_behaves_like_memory() {
     let Some(database) = crate::cluster::database() else { return };
     let mut runner = runner(25);
     let result = runner.run(&(batches(),), |(batches,)| {
-        crate::postgres::empty(&database);
+        crate::postgres::drop_store(&database);
         compare(&*crate::cluster::open(&database), &batches);
         Ok(())
     });

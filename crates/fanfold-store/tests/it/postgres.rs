@@ -1,12 +1,12 @@
-//! What only a server can do wrong.
+//! Tests of the PostgreSQL store only.
 
 use fanfold_store::{OpenMode, StoreError, open};
 
 use crate::cluster;
-use crate::words::*;
+use crate::shorthand::*;
 
-/// Removes everything of ours from a database.
-pub(crate) fn empty(address: &str) {
+/// Drops the store in a database.
+pub(crate) fn drop_store(address: &str) {
     let mut client = ::postgres::Client::connect(address, ::postgres::NoTls).unwrap();
     client
         .batch_execute("SET client_min_messages TO warning; DROP SCHEMA IF EXISTS fanfold CASCADE")
@@ -14,19 +14,19 @@ pub(crate) fn empty(address: &str) {
 }
 
 #[test]
-fn a_newer_server_is_left_alone() {
+fn newer_schema_is_rejected() {
     let Some(database) = cluster::database() else { return };
     write(&*cluster::open(&database), vec![create("a")]);
     let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
     client.batch_execute("UPDATE fanfold.marks SET value = 99 WHERE name = 'version'").unwrap();
-    for purpose in [OpenMode::Write, OpenMode::Read] {
-        assert!(matches!(open(&database, purpose), Err(StoreError::TooNew { found: 99, .. })));
+    for mode in [OpenMode::Write, OpenMode::Read] {
+        assert!(matches!(open(&database, mode), Err(StoreError::TooNew { found: 99, .. })));
     }
 }
 
-/// What the second step of the layout made is taken away: so a store of the first version looks.
+/// Undoes the second migration step to get a store of schema version 1.
 #[test]
-fn a_server_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
+fn schema_version_1_is_migrated() {
     let Some(database) = cluster::database() else { return };
     write(&*cluster::open(&database), vec![create("a"), append("a", &["one", "two"])]);
     let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
@@ -37,24 +37,24 @@ fn a_server_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
     assert!(matches!(open(&database, OpenMode::Read), Err(StoreError::TooOld { found: 1, .. })));
     let store = cluster::open(&database);
     write(&*store, vec![append("a", &["three"])]);
-    assert_eq!(said(&*store, "a"), "one two three");
+    assert_eq!(contents(&*store, "a"), "one two three");
     for word in ["one", "three"] {
         assert_eq!(n_found(&*store, word), 1, "{word}");
     }
 }
 
 #[test]
-fn reading_a_server_alone_makes_nothing() {
+fn read_only_mode_creates_nothing() {
     let Some(database) = cluster::database() else { return };
     assert!(matches!(open(&database, OpenMode::Read), Err(StoreError::NoStore)));
     write(&*cluster::open(&database), vec![create("a"), append("a", &["one"])]);
     let reader = open(&database, OpenMode::Read).unwrap();
-    assert_eq!(said(&*reader, "a"), "one");
+    assert_eq!(contents(&*reader, "a"), "one");
     assert!(matches!(write_at(&*reader, 2, vec![create("b")]), Err(StoreError::ReadOnly(_))));
 }
 
 #[test]
-fn a_connection_that_breaks_is_made_anew() {
+fn broken_connection_is_replaced() {
     let Some(database) = cluster::database() else { return };
     let store = cluster::open(&database);
     write(&*store, vec![create("a")]);
@@ -65,20 +65,23 @@ fn a_connection_that_breaks_is_made_anew() {
         assert!(!other.query(kill, &[]).unwrap().is_empty());
         write(&*store, vec![append("a", &[word])]);
     }
-    assert_eq!(said(&*store, "a"), "one two three");
+    assert_eq!(contents(&*store, "a"), "one two three");
 }
 
 #[test]
-fn an_address_that_leads_nowhere() {
+fn unreachable_server_is_reported() {
     let error = open("postgres://postgres@%2Fnowhere/none", OpenMode::Write).err().unwrap();
     let text = error.to_string();
     assert!(text.contains("the database none at") && text.contains("/nowhere"), "{text}");
-    assert!(text.ends_with("hint: is the server running, and the address right?"), "{text}");
-    assert!(matches!(open("postgres://host:x/y", OpenMode::Write).err(), Some(StoreError::Address(_))));
+    assert!(text.ends_with("hint: check the address and that the server is running"), "{text}");
+    assert!(matches!(
+        open("postgres://host:x/y", OpenMode::Write).err(),
+        Some(StoreError::InvalidAddress(_))
+    ));
 }
 
 #[test]
-fn two_who_write_the_same_at_once_write_it_once() {
+fn concurrent_equal_messages_are_stored_once() {
     let Some(database) = cluster::database() else { return };
     let stores: Vec<_> = (0..4).map(|_| cluster::open(&database)).collect();
     std::thread::scope(|scope| {
@@ -86,7 +89,7 @@ fn two_who_write_the_same_at_once_write_it_once() {
             scope.spawn(move || {
                 let name = format!("s{i}");
                 write(&**store, vec![create(&name)]);
-                // Everyone says the same, then something of their own, from the same messages on.
+                // All sessions append the same messages, then different ones.
                 for n in 0..20 {
                     write(&**store, vec![append(&name, &[&format!("w{n}")])]);
                 }
@@ -96,7 +99,7 @@ fn two_who_write_the_same_at_once_write_it_once() {
     });
     let all: Vec<String> = (0..20).map(|n| format!("w{n}")).collect();
     for i in 0..4 {
-        assert_eq!(said(&*stores[0], &format!("s{i}")), format!("{} s{i} end", all.join(" ")));
+        assert_eq!(contents(&*stores[0], &format!("s{i}")), format!("{} s{i} end", all.join(" ")));
     }
     assert_eq!(stores[0].size().unwrap().n_nodes, 20 + 4 * 2);
 }

@@ -1,42 +1,42 @@
-//! What every store finds, and what nobody sees.
+//! The hits of a search and their visibility, in every store.
 
 use fanfold_store::search::{HitOrder, LiveMessages, Query, SearchSpec};
-use fanfold_store::{EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, SessionChange, Store};
+use fanfold_store::{EndReason, Millis, NewMessage, NewSession, Op, Relation, Role, SessionUpdate, Store};
 
-use crate::words::*;
+use crate::shorthand::*;
 
 every_store! {
-    words_phrases_prefixes_parts,
-    scripts_without_spaces,
-    either_and_without,
-    the_best_comes_first,
-    newest_and_oldest,
-    pages_follow_one_another,
-    filters_are_kept,
-    hostile_queries_find_nothing_else,
-    what_was_just_said_is_found,
-    a_rewound_message_is_not_seen,
-    a_redo_brings_it_back,
-    a_fork_is_a_result_of_its_own,
-    a_shared_message_is_found_once,
-    a_rotation_is_one_lineage,
-    a_deleted_session_is_not_seen,
-    what_is_live_is_left_out,
-    what_a_fork_has_live_is_left_out,
-    long_messages_are_found_to_their_end,
-    odd_messages_do_no_harm,
-    a_common_word_hides_nothing,
-    a_part_of_many_words_is_told,
+    finds_words_phrases_prefixes_and_parts,
+    finds_characters_of_scripts_without_spaces,
+    finds_alternatives_and_exclusions,
+    best_hit_comes_first,
+    hits_are_sorted_by_date,
+    pages_are_consecutive,
+    filters_are_applied,
+    hostile_queries_are_harmless,
+    new_messages_are_found_at_once,
+    rewound_messages_are_hidden,
+    redone_messages_are_found_again,
+    forks_are_separate_results,
+    shared_message_is_found_once,
+    rotations_are_one_lineage,
+    deleted_sessions_are_hidden,
+    live_messages_are_left_out,
+    live_messages_of_a_fork_are_left_out,
+    long_messages_are_indexed_completely,
+    malformed_messages_are_searchable,
+    common_words_find_all_messages,
+    truncated_expansions_are_reported,
 }
 
-/// A message at a moment.
+/// Appends a message at a time.
 pub(crate) fn say(store: &dyn Store, name: &str, at: i64, role: &str, text: &str) {
     let json = serde_json::json!({ "role": role, "content": text }).to_string();
     let message = NewMessage { json, at: None };
     write_at(store, at, vec![Op::Append(id(name), vec![message])]).unwrap();
 }
 
-/// A session of a source at a moment.
+/// Creates a session with a source at a time.
 pub(crate) fn begin(store: &dyn Store, name: &str, at: i64, source: &str) {
     let (source, format) = (source.to_owned(), "openai".to_owned());
     let new = NewSession { id: id(name), source, format, parent: None, tip: None };
@@ -47,16 +47,16 @@ fn all(query: &str) -> SearchSpec {
     SearchSpec { query: Query::parse(query), limit: 100, ..SearchSpec::default() }
 }
 
-/// What is found: session and text of each, in order.
+/// Returns the hits in order, as session and text.
 fn found(store: &dyn Store, find: &SearchSpec) -> Vec<String> {
     let hits = store.search(find).unwrap();
-    hits.hits.iter().map(|found| format!("{}: {}", found.session.id, word(&found.node))).collect()
+    hits.hits.iter().map(|found| format!("{}: {}", found.session.id, content(&found.node))).collect()
 }
 
-/// What is found, whatever the order.
+/// Returns the texts of the hits, sorted.
 fn texts(store: &dyn Store, find: &SearchSpec) -> Vec<String> {
     let mut texts: Vec<String> =
-        store.search(find).unwrap().hits.iter().map(|found| word(&found.node)).collect();
+        store.search(find).unwrap().hits.iter().map(|found| content(&found.node)).collect();
     texts.sort();
     texts
 }
@@ -65,9 +65,9 @@ fn check(store: &dyn Store, query: &str, expected: &[&str]) {
     assert_eq!(texts(store, &all(query)), expected, "{query}");
 }
 
-fn words_phrases_prefixes_parts(store: &dyn Store) {
-    let said = ["The parser failed", "failed parser", "see src/parser/main.rs", "max_retries is parsing"];
-    write(store, vec![create("a"), append("a", &said)]);
+fn finds_words_phrases_prefixes_and_parts(store: &dyn Store) {
+    let messages = ["The parser failed", "failed parser", "see src/parser/main.rs", "max_retries is parsing"];
+    write(store, vec![create("a"), append("a", &messages)]);
     check(store, "PARSER", &["The parser failed", "failed parser", "see src/parser/main.rs"]);
     check(store, "parser failed", &["The parser failed", "failed parser"]);
     check(store, "\"parser failed\"", &["The parser failed"]);
@@ -88,7 +88,7 @@ fn words_phrases_prefixes_parts(store: &dyn Store) {
     check(store, "", &[]);
 }
 
-fn scripts_without_spaces(store: &dyn Store) {
+fn finds_characters_of_scripts_without_spaces(store: &dyn Store) {
     write(
         store,
         vec![create("a"), append("a", &["私は日本語を話す", "本日は晴天", "한국어 검색", "Привет, мир"])],
@@ -103,7 +103,7 @@ fn scripts_without_spaces(store: &dyn Store) {
     check(store, "*иве*", &["Привет, мир"]);
 }
 
-fn either_and_without(store: &dyn Store) {
+fn finds_alternatives_and_exclusions(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["red green", "green blue", "blue red", "plain"])]);
     check(store, "red OR blue", &["blue red", "green blue", "red green"]);
     check(store, "red NOT green", &["blue red"]);
@@ -112,7 +112,7 @@ fn either_and_without(store: &dyn Store) {
     check(store, "red or blue", &[]);
 }
 
-fn the_best_comes_first(store: &dyn Store) {
+fn best_hit_comes_first(store: &dyn Store) {
     let filler = "and so on ".repeat(50);
     let long = format!("{filler} needle {filler}");
     write(
@@ -120,12 +120,12 @@ fn the_best_comes_first(store: &dyn Store) {
         vec![create("a"), append("a", &[&long, "needle needle needle", "no more", "a b c", "d e f"])],
     );
     let hits = store.search(&all("needle")).unwrap();
-    assert_eq!(word(&hits.hits[0].node), "needle needle needle");
+    assert_eq!(content(&hits.hits[0].node), "needle needle needle");
     assert_eq!(hits.hits.len(), 2);
     assert!(hits.hits[0].score > hits.hits[1].score);
 }
 
-fn newest_and_oldest(store: &dyn Store) {
+fn hits_are_sorted_by_date(store: &dyn Store) {
     begin(store, "a", 1, "test");
     for (at, text) in [(10, "word one"), (30, "word word word"), (20, "word three three")] {
         say(store, "a", at, "user", text);
@@ -141,10 +141,10 @@ fn newest_and_oldest(store: &dyn Store) {
     );
 }
 
-fn pages_follow_one_another(store: &dyn Store) {
-    let said: Vec<String> = (0..25).map(|i| format!("page {i} word")).collect();
-    let said: Vec<&str> = said.iter().map(String::as_str).collect();
-    write(store, vec![create("a"), append("a", &said)]);
+fn pages_are_consecutive(store: &dyn Store) {
+    let messages: Vec<String> = (0..25).map(|i| format!("page {i} word")).collect();
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    write(store, vec![create("a"), append("a", &messages)]);
     for order in [HitOrder::Best, HitOrder::Newest, HitOrder::Oldest] {
         let mut paged = Vec::new();
         for offset in [0, 10, 20] {
@@ -156,7 +156,7 @@ fn pages_follow_one_another(store: &dyn Store) {
     assert!(store.search(&SearchSpec { limit: 0, ..all("word") }).unwrap().hits.is_empty());
 }
 
-fn filters_are_kept(store: &dyn Store) {
+fn filters_are_applied(store: &dyn Store) {
     begin(store, "a", 1, "cli");
     begin(store, "b", 2, "subagent");
     say(store, "a", 10, "user", "word by user");
@@ -174,15 +174,15 @@ fn filters_are_kept(store: &dyn Store) {
         ["word by model", "word by tool"]
     );
     assert_eq!(with(&|find| find.sources = vec!["subagent".into()]), ["word by other"]);
-    let without = with(&|find| find.excluded_sources = vec!["subagent".into()]);
-    assert_eq!(without, ["word by model", "word by tool", "word by user"]);
+    let others = with(&|find| find.excluded_sources = vec!["subagent".into()]);
+    assert_eq!(others, ["word by model", "word by tool", "word by user"]);
     assert_eq!(with(&|find| find.session = Some(id("b"))), ["word by other"]);
     assert_eq!(with(&|find| find.session = Some(id("none"))), [""; 0]);
     assert_eq!(with(&|find| find.since = Some(Millis(30))), ["word by other", "word by tool"]);
     assert_eq!(with(&|find| find.before = Some(Millis(20))), ["word by user"]);
 }
 
-fn hostile_queries_find_nothing_else(store: &dyn Store) {
+fn hostile_queries_are_harmless(store: &dyn Store) {
     write(
         store,
         vec![create("a"), append("a", &["the quick brown fox"]), append("a", &["rank text number"])],
@@ -264,9 +264,9 @@ fn hostile_queries_find_nothing_else(store: &dyn Store) {
     }
 }
 
-fn what_was_just_said_is_found(store: &dyn Store) {
+fn new_messages_are_found_at_once(store: &dyn Store) {
     write(store, vec![create("a")]);
-    // More than any batch of an index that lags behind.
+    // More messages than the index adds in one batch.
     for i in 0..300 {
         write(store, vec![append("a", &[&format!("message number{i} end")])]);
         if i % 60 == 0 {
@@ -289,11 +289,11 @@ fn rewind(store: &dyn Store, name: &str, to: &str) {
     write(store, vec![note(name, "rewound", "{}"), Op::MoveTip(id(name), Some(to))]);
 }
 
-fn a_rewound_message_is_not_seen(store: &dyn Store) {
+fn rewound_messages_are_hidden(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["keep word", "bad word", "日本 bad"])]);
     check(store, "bad", &["bad word", "日本 bad"]);
     rewind(store, "a", "keep word");
-    // By words, by parts and by single characters alike.
+    // Words, parts of words and single characters.
     for query in ["bad", "*ba*", "bad*", "日", "word bad"] {
         check(store, query, &[]);
     }
@@ -303,7 +303,7 @@ fn a_rewound_message_is_not_seen(store: &dyn Store) {
     check(store, "word", &["good word", "keep word"]);
 }
 
-fn a_redo_brings_it_back(store: &dyn Store) {
+fn redone_messages_are_found_again(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["keep word", "undone word"])]);
     let undone = tip(store, "a");
     rewind(store, "a", "keep word");
@@ -312,7 +312,7 @@ fn a_redo_brings_it_back(store: &dyn Store) {
     check(store, "undone", &["undone word"]);
 }
 
-fn a_fork_is_a_result_of_its_own(store: &dyn Store) {
+fn forks_are_separate_results(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["begin", "word here"])]);
     let begin = node(store, "a", "begin");
     write_at(
@@ -327,7 +327,7 @@ fn a_fork_is_a_result_of_its_own(store: &dyn Store) {
     assert_eq!(hits, ["a: word here", "b: word there"]);
 }
 
-fn a_shared_message_is_found_once(store: &dyn Store) {
+fn shared_message_is_found_once(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["shared word", "more"])]);
     let shared = node(store, "a", "shared word");
     write_at(
@@ -340,18 +340,18 @@ fn a_shared_message_is_found_once(store: &dyn Store) {
     assert_eq!(hits.hits.len(), 1);
     assert_eq!(hits.hits[0].session.id, id("a"));
     assert_eq!(hits.hits[0].also_in, [id("b")]);
-    // Asked for the fork, it is the fork's.
+    // A search in the fork attributes the message to the fork.
     assert_eq!(found(store, &SearchSpec { session: Some(id("b")), ..all("word") }), ["b: shared word"]);
-    // And when the first one is gone.
+    // The same after the first session is deleted.
     write(store, vec![Op::Delete(id("a"))]);
     assert_eq!(found(store, &all("word")), ["b: shared word"]);
     check(store, "more", &[]);
 }
 
-fn a_rotation_is_one_lineage(store: &dyn Store) {
+fn rotations_are_one_lineage(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["word one", "word two"])]);
     let tip = tip(store, "a");
-    let ended = Op::Update(id("a"), SessionChange::End(EndReason::Compression));
+    let ended = Op::Update(id("a"), SessionUpdate::End(EndReason::Compression));
     let rotated = create_from("b", Some(("a", Relation::Rotation)), tip);
     write_at(store, 2, vec![ended, rotated, append("b", &["word three"])]).unwrap();
     let hits = store.search(&SearchSpec { is_one_per_lineage: true, ..all("word") }).unwrap();
@@ -361,7 +361,7 @@ fn a_rotation_is_one_lineage(store: &dyn Store) {
     check(store, "word", &["word one", "word three", "word two"]);
 }
 
-fn a_deleted_session_is_not_seen(store: &dyn Store) {
+fn deleted_sessions_are_hidden(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["secret word"]), create("b"), append("b", &["open word"])]);
     check(store, "word", &["open word", "secret word"]);
     write(store, vec![Op::Delete(id("a"))]);
@@ -369,12 +369,12 @@ fn a_deleted_session_is_not_seen(store: &dyn Store) {
     store.collect_garbage().unwrap();
     check(store, "word", &["open word"]);
     check(store, "*ecre*", &[]);
-    // What was removed can be said again.
+    // Deleted messages can be stored again.
     write(store, vec![create("c"), append("c", &["secret word"])]);
     check(store, "*ecre*", &["secret word"]);
 }
 
-fn what_is_live_is_left_out(store: &dyn Store) {
+fn live_messages_are_left_out(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["word 0", "word 1", "word 2", "word 3", "word 4"])]);
     write(store, vec![create("b"), append("b", &["word elsewhere"])]);
     let live = |depths: &[std::ops::Range<u32>]| {
@@ -384,11 +384,11 @@ fn what_is_live_is_left_out(store: &dyn Store) {
     assert_eq!(live(&[0..1, 3..5]), ["word 1", "word 2", "word elsewhere"]);
     assert_eq!(live(&[0..2, 2..5]), ["word elsewhere"]);
     assert_eq!(live(&[]).len(), 6);
-    let stranger = LiveMessages { session: id("none"), depths: vec![0..5, 5..9] };
-    assert_eq!(texts(store, &SearchSpec { live: Some(stranger), ..all("word") }).len(), 6);
+    let unknown_caller = LiveMessages { session: id("none"), depths: vec![0..5, 5..9] };
+    assert_eq!(texts(store, &SearchSpec { live: Some(unknown_caller), ..all("word") }).len(), 6);
 }
 
-fn what_a_fork_has_live_is_left_out(store: &dyn Store) {
+fn live_messages_of_a_fork_are_left_out(store: &dyn Store) {
     write(store, vec![create("a"), append("a", &["word 0", "word 1", "word 2"])]);
     let at = node(store, "a", "word 1");
     write_at(
@@ -401,7 +401,7 @@ fn what_a_fork_has_live_is_left_out(store: &dyn Store) {
     assert_eq!(texts(store, &SearchSpec { live, ..all("word") }), ["word 1", "word 2"]);
 }
 
-fn long_messages_are_found_to_their_end(store: &dyn Store) {
+fn long_messages_are_indexed_completely(store: &dyn Store) {
     let mut text = String::new();
     for i in 0..40_000 {
         text.push_str(&format!("w{i} "));
@@ -417,7 +417,7 @@ fn long_messages_are_found_to_their_end(store: &dyn Store) {
     assert_eq!(n_found("w1 w20000 NOT needle"), 0);
 }
 
-fn odd_messages_do_no_harm(store: &dyn Store) {
+fn malformed_messages_are_searchable(store: &dyn Store) {
     let long = "x".repeat(100_000);
     let odd = [
         "",
@@ -437,11 +437,11 @@ fn odd_messages_do_no_harm(store: &dyn Store) {
     assert_eq!(n_found(&long[..30 * 64]), 1);
 }
 
-fn a_common_word_hides_nothing(store: &dyn Store) {
+fn common_words_find_all_messages(store: &dyn Store) {
     write(store, vec![create("old"), append("old", &["common here", "common and rare"])]);
-    let said: Vec<String> = (0..2_500).map(|i| format!("common {i}")).collect();
-    let said: Vec<&str> = said.iter().map(String::as_str).collect();
-    write_at(store, 2, vec![create("a"), append("a", &said)]).unwrap();
+    let messages: Vec<String> = (0..2_500).map(|i| format!("common {i}")).collect();
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    write_at(store, 2, vec![create("a"), append("a", &messages)]).unwrap();
     let hits = store.search(&SearchSpec { is_one_per_lineage: true, ..all("common") }).unwrap();
     let mut sessions: Vec<&str> = hits.hits.iter().map(|found| found.session.id.0.as_str()).collect();
     sessions.sort_unstable();
@@ -464,9 +464,9 @@ fn a_common_word_hides_nothing(store: &dyn Store) {
     assert!(oldest.iter().all(|hit| hit.starts_with("old: ")), "{oldest:?}");
 }
 
-fn a_part_of_many_words_is_told(store: &dyn Store) {
-    let said: Vec<String> = (0..300).map(|i| format!("word{i:03}x")).collect();
-    write(store, vec![create("a"), append("a", &[&said.join(" "), "few partly parts"])]);
+fn truncated_expansions_are_reported(store: &dyn Store) {
+    let messages: Vec<String> = (0..300).map(|i| format!("word{i:03}x")).collect();
+    write(store, vec![create("a"), append("a", &[&messages.join(" "), "few partly parts"])]);
     assert!(store.search(&all("*ord*")).unwrap().is_bounded);
     assert!(store.search(&all("word*")).unwrap().is_bounded);
     assert!(!store.search(&all("*art*")).unwrap().is_bounded);

@@ -1,9 +1,9 @@
-//! An index that lags behind, is lost or broken: a search finds the same.
+//! Indexes that lag behind or are corrupt: a search finds the same.
 
 use fanfold_store::search::{Query, SearchSpec};
 use fanfold_store::{CheckMode, Op, OpenMode, RepairStatus, SqliteStore, Store};
 
-use crate::words::*;
+use crate::shorthand::*;
 
 fn n_found(store: &dyn Store, query: &str) -> usize {
     let find = SearchSpec { query: Query::parse(query), limit: 1_000, ..SearchSpec::default() };
@@ -15,7 +15,7 @@ fn count(file: &rusqlite::Connection, text: &str) -> i64 {
 }
 
 #[test]
-fn a_read_only_store_reads_what_is_not_indexed() {
+fn read_only_sqlite_store_finds_unindexed_messages() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     write(&store, vec![create("a"), append("a", &["first one", "first two"])]);
@@ -35,7 +35,7 @@ fn a_read_only_store_reads_what_is_not_indexed() {
 }
 
 #[test]
-fn a_server_that_is_only_read_reads_what_is_not_indexed() {
+fn read_only_postgres_store_finds_unindexed_messages() {
     let Some(database) = crate::cluster::database() else { return };
     let store = crate::cluster::open(&database);
     write(&*store, vec![create("a"), append("a", &["first one", "then first"])]);
@@ -47,7 +47,7 @@ fn a_server_that_is_only_read_reads_what_is_not_indexed() {
 }
 
 #[test]
-fn what_is_swept_leaves_no_word_behind() {
+fn garbage_collection_removes_words_from_the_index() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     write(&store, vec![create("a"), append("a", &["hunter2 password", "open password"]), create("b")]);
@@ -63,28 +63,31 @@ fn what_is_swept_leaves_no_word_behind() {
     assert!(store.check(CheckMode::Report).unwrap().is_empty());
 }
 
-/// Breaks an index, and expects that it is noticed, repaired and whole.
-fn check_repair(harm: &str) {
+/// Damages an index with SQL, and checks that the damage is detected and repaired.
+fn check_repair(damage: &str) {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
-    let said: Vec<String> = (0..400).map(|i| format!("message word{i}")).collect();
-    write(&store, vec![create("a"), append("a", &said.iter().map(String::as_str).collect::<Vec<_>>())]);
+    let messages: Vec<String> = (0..400).map(|i| format!("message word{i}")).collect();
+    write(&store, vec![create("a"), append("a", &messages.iter().map(String::as_str).collect::<Vec<_>>())]);
     assert_eq!(n_found(&store, "message"), 400);
     assert!(store.check(CheckMode::Report).unwrap().is_empty());
     let file = rusqlite::Connection::open(store.path()).unwrap();
-    file.execute_batch(harm).unwrap();
+    file.execute_batch(damage).unwrap();
     drop(file);
     let findings = store.check(CheckMode::Report).unwrap();
-    assert!(findings.iter().any(|finding| finding.repair == RepairStatus::Possible), "{harm}: {findings:?}");
+    assert!(
+        findings.iter().any(|finding| finding.repair == RepairStatus::Possible),
+        "{damage}: {findings:?}"
+    );
     let repaired = store.check(CheckMode::Repair).unwrap();
-    assert!(repaired.iter().all(|finding| finding.repair == RepairStatus::Done), "{harm}: {repaired:?}");
-    assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{harm}");
+    assert!(repaired.iter().all(|finding| finding.repair == RepairStatus::Done), "{damage}: {repaired:?}");
+    assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{damage}");
     assert_eq!(n_found(&store, "message"), 400);
     assert_eq!(n_found(&store, "*ord399*"), 1);
 }
 
 #[test]
-fn a_doctor_finds_messages_that_are_not_indexed() {
+fn check_detects_unindexed_messages() {
     check_repair("DELETE FROM indexed WHERE number = 7");
     check_repair("UPDATE indexed SET lane = 99 WHERE number = 7");
     check_repair("DELETE FROM texts WHERE rowid = 7");
@@ -92,7 +95,7 @@ fn a_doctor_finds_messages_that_are_not_indexed() {
 }
 
 #[test]
-fn a_doctor_finds_a_broken_index() {
+fn check_detects_a_corrupt_index() {
     check_repair("DELETE FROM texts_data WHERE id > 10 AND id % 3 = 0");
     check_repair("UPDATE parts_data SET block = zeroblob(30) WHERE id > 10");
 }

@@ -1,20 +1,20 @@
-//! Page behind page, every result comes once, whatever is put first or last.
+//! Paging: every result is on exactly one page, including results that are moved to the first or last place.
 
 use fanfold_store::Store;
 use fanfold_store::search::{SearchRequest, Searcher};
 use serde_json::json;
 
 use crate::search::{begin, say};
-use crate::words::*;
+use crate::shorthand::*;
 
 every_store! {
-    pages_have_every_result_once,
-    pages_of_parts_go_on,
-    pages_of_jobs_go_on,
-    behind_the_last_page_is_nothing,
+    pages_contain_every_result_once,
+    pages_of_widened_queries_continue,
+    pages_of_low_priority_hits_continue,
+    no_results_after_the_last_page,
 }
 
-/// The sessions on each page, and how they were found.
+/// Returns the sessions on each page.
 fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     loop {
@@ -33,7 +33,7 @@ fn pages(store: &dyn Store, query: &str, limit: usize) -> Vec<Vec<String>> {
     }
 }
 
-fn pages_have_every_result_once(store: &dyn Store) {
+fn pages_contain_every_result_once(store: &dyn Store) {
     for (i, source) in (0..11).map(|i| (i, if i % 4 == 3 { "cron" } else { "cli" })) {
         let name = format!("s{i}");
         begin(store, &name, i, source);
@@ -42,7 +42,7 @@ fn pages_have_every_result_once(store: &dyn Store) {
     let mut all = Vec::new();
     for is_titled in [false, true] {
         if is_titled {
-            // The one that comes last but for the jobs.
+            // The session that was last except for the jobs.
             let late = format!("s{}", 10);
             write_at(store, 20, vec![title(&late, "walrus")]).unwrap();
         }
@@ -64,7 +64,7 @@ fn pages_have_every_result_once(store: &dyn Store) {
     assert!(all[5..].iter().all(|found| *found == all[5]), "{all:?}");
 }
 
-fn pages_of_parts_go_on(store: &dyn Store) {
+fn pages_of_widened_queries_continue(store: &dyn Store) {
     for i in 0..5 {
         let name = format!("s{i}");
         begin(store, &name, i, "cli");
@@ -75,7 +75,7 @@ fn pages_of_parts_go_on(store: &dyn Store) {
     assert_eq!(found, ["s0", "s1", "s2", "s3", "s4"]);
 }
 
-fn pages_of_jobs_go_on(store: &dyn Store) {
+fn pages_of_low_priority_hits_continue(store: &dyn Store) {
     for i in 0..15 {
         let name = format!("s{i:02}");
         begin(store, &name, i, "cron");
@@ -86,13 +86,13 @@ fn pages_of_jobs_go_on(store: &dyn Store) {
     assert_eq!(found, (0..15).map(|i| format!("s{i:02}")).collect::<Vec<_>>());
 }
 
-fn behind_the_last_page_is_nothing(store: &dyn Store) {
+fn no_results_after_the_last_page(store: &dyn Store) {
     for (i, word) in ["walrus", "walrus", "walrus", "xxwalrusxx", "yywalrusyy"].iter().enumerate() {
         let name = format!("s{i}");
         begin(store, &name, i as i64, "cli");
         say(store, &name, i as i64, "user", &format!("{word} {i}"));
     }
-    // Where a word stands for itself, parts of others are no further page.
+    // If whole words match, no further page with parts of words follows.
     for limit in [1, 2, 3] {
         let mut found = pages(store, "walrus", limit).concat();
         found.sort();

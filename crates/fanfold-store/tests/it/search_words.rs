@@ -8,28 +8,28 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::words::{create, id, write};
+use crate::shorthand::{create, id, write};
 
-/// How a message is looked for.
+/// The messages among which a message is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Among {
-    /// Among all messages, page by page. A common word is in most of them, so this takes long where there are many.
+enum SearchScope {
+    /// All messages, page by page. This is slow for common words in large stores.
     All,
-    /// Among those of its own moment: it alone.
-    ItsMoment,
+    /// Only messages with the same time, which is the message alone.
+    SameTime,
 }
 
-/// Whether a query finds a message.
-fn finds(store: &dyn Store, query: &str, node: &Node, among: Among) -> bool {
+/// Returns whether a query finds a message.
+fn finds(store: &dyn Store, query: &str, node: &Node, scope: SearchScope) -> bool {
     let mut find = SearchSpec { query: Query::parse(query), limit: 50, ..SearchSpec::default() };
-    if among == Among::ItsMoment {
+    if scope == SearchScope::SameTime {
         (find.since, find.before) = (Some(node.at), Some(Millis(node.at.0 + 1)));
     }
     loop {
         let hits = store.search(&find).unwrap();
-        // Some parts are in more words than are looked for; then that is told.
-        let is_told = hits.is_bounded && query.starts_with('*');
-        if is_told || hits.hits.iter().any(|found| found.node.number == node.number) {
+        // A part that is in too many words may miss the message, but this is reported.
+        let is_truncated = hits.is_bounded && query.starts_with('*');
+        if is_truncated || hits.hits.iter().any(|found| found.node.number == node.number) {
             return true;
         }
         if hits.hits.len() < find.limit {
@@ -39,39 +39,44 @@ fn finds(store: &dyn Store, query: &str, node: &Node, among: Among) -> bool {
     }
 }
 
-/// A message and a text that stands in it.
-struct Told {
+/// A message and a text that it contains.
+struct TextMessage {
     json: String,
     text: String,
 }
 
-/// Stores messages, each at a moment of its own, and looks for each by some words of its text; for one of so many of
-/// them among all.
+/// Stores messages at different times, and searches each by some words of its text; every `every`th one among all
+/// messages. Returns the number of checked words.
 fn check(
     store: &dyn Store,
-    messages: &[Told],
+    messages: &[TextMessage],
     pick: &mut dyn FnMut(usize) -> usize,
     (n_words, every): (usize, usize),
 ) -> usize {
-    let new = |(told, at): (&Told, i64)| NewMessage { json: told.json.clone(), at: Some(Millis(at)) };
+    let new =
+        |(message, at): (&TextMessage, i64)| NewMessage { json: message.json.clone(), at: Some(Millis(at)) };
     write(store, vec![create("a"), Op::Append(id("a"), messages.iter().zip(1..).map(new).collect())]);
     let nodes = store.chain(store.session(&id("a")).unwrap().unwrap().tip.unwrap(), 0..u32::MAX).unwrap();
     let mut n_checked = 0;
-    for (node, told) in nodes.into_iter().zip(messages) {
-        let said = words(&told.text);
-        if said.is_empty() {
+    for (node, message) in nodes.into_iter().zip(messages) {
+        let text_words = words(&message.text);
+        if text_words.is_empty() {
             continue;
         }
-        let among = if (node.depth as usize).is_multiple_of(every) { Among::All } else { Among::ItsMoment };
-        let picked: BTreeSet<usize> = (0..n_words).map(|_| pick(said.len())).collect();
+        let scope = if (node.depth as usize).is_multiple_of(every) {
+            SearchScope::All
+        } else {
+            SearchScope::SameTime
+        };
+        let picked: BTreeSet<usize> = (0..n_words).map(|_| pick(text_words.len())).collect();
         for i in picked {
             n_checked += 1;
-            let word = &said[i];
+            let word = &text_words[i];
             let look = |query: String| {
-                assert!(finds(store, &query, &node, among), "{query:?} does not find {}", node.json);
+                assert!(finds(store, &query, &node, scope), "{query:?} does not find {}", node.json);
             };
             look(word.clone());
-            // A few letters have no capital that leads back to them.
+            // A few letters change when they are converted to upper case and back.
             if words(&word.to_uppercase()) == [word.as_str()] {
                 look(word.to_uppercase());
             }
@@ -82,15 +87,15 @@ fn check(
                 let len = 3 + pick(letters.len() - start - 2);
                 look(format!("*{}*", letters[start..start + len].iter().collect::<String>()));
             }
-            let behind = said[i..said.len().min(i + 3)].join(" ");
-            look(format!("\"{behind}\""));
-            look(format!("{word} {}", said[pick(said.len())]));
+            let phrase = text_words[i..text_words.len().min(i + 3)].join(" ");
+            look(format!("\"{phrase}\""));
+            look(format!("{word} {}", text_words[pick(text_words.len())]));
         }
     }
     n_checked
 }
 
-/// Texts as people and tools write them.
+/// Generates texts in many scripts, and identifiers, paths, numbers and operators.
 fn text() -> impl Strategy<Value = String> {
     let words = prop_oneof![
         "[a-zA-Z]{1,12}",
@@ -115,7 +120,7 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(words, 1..12).prop_map(|words| words.join(" "))
 }
 
-/// Stands for half of a pair; no text has it.
+/// A placeholder for half of a surrogate pair; generated texts do not contain it.
 const CUT: char = '\u{e000}';
 
 fn message(text: &str, kind: u8) -> String {
@@ -132,7 +137,7 @@ fn message(text: &str, kind: u8) -> String {
         3 => json!({ "role": "assistant", "content": [
             { "type": "tool_use", "id": "t", "name": "grep", "input": { "pattern": [text] } }] }),
         4 => json!({ "role": "user", "content": [{ "type": "document", "source": document }] }),
-        // Cut in the middle of a character: half of a pair, which is no text, stands at its end.
+        // A text cut in the middle of a character ends with half of a surrogate pair.
         5 => json!({ "role": "tool", "tool_call_id": "c1", "content": format!("first\n{text} {CUT}") }),
         _ => call(json!({ "text": format!("{text} {CUT}") })),
     };
@@ -154,8 +159,9 @@ fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
     let messages = proptest::collection::vec((text(), any::<u8>()), 1..30);
     TestRunner::new(config)
         .run(&(messages, any::<prop::sample::Index>()), |(messages, index)| {
-            let told = |(text, kind): &(String, u8)| Told { json: message(text, *kind), text: text.clone() };
-            let messages: Vec<Told> = messages.iter().map(told).collect();
+            let generated =
+                |(text, kind): &(String, u8)| TextMessage { json: message(text, *kind), text: text.clone() };
+            let messages: Vec<TextMessage> = messages.iter().map(generated).collect();
             let mut turn = index.index(1_000_003);
             let mut pick = |n: usize| {
                 turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -169,36 +175,36 @@ fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
         .unwrap();
 }
 
-/// Looks for words of recorded messages; in a long run of so many.
-fn check_recorded(store: &dyn Store, many: usize) {
+/// Searches words of recorded messages; of `n_long` messages in a long run.
+fn check_recorded(store: &dyn Store, n_long: usize) {
     let Some(recorded) = fanfold_testkit::trajectories::trajectories() else { return };
-    let (n_messages, n_words) = if is_long() { (many, 3) } else { (150, 2) };
+    let (n_messages, n_words) = if is_long() { (n_long, 3) } else { (150, 2) };
     let step = (recorded.iter().map(|one| one.messages.len()).sum::<usize>() / n_messages).max(1);
     let messages = recorded.iter().flat_map(|one| &one.messages).step_by(step).take(n_messages);
-    // Nobody else says what is text in these.
-    let told = |json: &str| Told { text: message_text(json), json: json.to_owned() };
-    let messages: Vec<Told> = messages.map(|message| told(message.get())).collect();
+    // There is no independent source for the text of recorded messages.
+    let recorded_text = |json: &str| TextMessage { text: message_text(json), json: json.to_owned() };
+    let messages: Vec<TextMessage> = messages.map(|message| recorded_text(message.get())).collect();
     let mut turn = 1_usize;
     let mut pick = |n: usize| {
         turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (turn >> 33) % n
     };
     let start = std::time::Instant::now();
-    // About so many of them are looked for among all others.
+    // Search about a hundred of them among all messages.
     let every = messages.len().div_ceil(100);
     let n_checked = check(store, &messages, &mut pick, (n_words, every));
     eprintln!("{n_checked} words of {} recorded messages in {:.1?}", messages.len(), start.elapsed());
 }
 
-/// A store in a folder that goes with it.
-struct InFolder(
+/// A store in a temporary folder.
+struct TemporaryStore(
     SqliteStore,
-    #[expect(dead_code, reason = "it is removed when it is dropped")] tempfile::TempDir,
+    #[expect(dead_code, reason = "dropping it removes the folder")] tempfile::TempDir,
 );
 
-fn sqlite() -> InFolder {
+fn sqlite() -> TemporaryStore {
     let folder = tempfile::tempdir().unwrap();
-    InFolder(SqliteStore::open(folder.path()).unwrap(), folder)
+    TemporaryStore(SqliteStore::open(folder.path()).unwrap(), folder)
 }
 
 #[test]
@@ -225,7 +231,7 @@ fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
 fn every_word_of_a_generated_message_finds_it_in_postgres() {
     let Some(database) = crate::cluster::database() else { return };
     check_generated(|check| {
-        crate::postgres::empty(&database);
+        crate::postgres::drop_store(&database);
         check(&*crate::cluster::open(&database));
     });
 }

@@ -1,24 +1,24 @@
-//! What only a file can do wrong.
+//! Tests of the SQLite store only.
 
 use std::fs;
 use std::time::Duration;
 
 use fanfold_store::{BusyPolicy, OpenMode, SessionFilter, SqliteStore, Store, StoreError, open};
 
-use crate::words::*;
+use crate::shorthand::*;
 
 fn message(result: Result<impl Sized, StoreError>) -> String {
     result.err().unwrap().to_string()
 }
 
 #[test]
-fn a_store_is_there_after_it_was_closed() {
+fn store_can_be_reopened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/x.db");
     let address = format!("sqlite:{}", path.display());
     write(&*open(&address, OpenMode::Write).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
-    assert_eq!(said(&*open(path.to_str().unwrap(), OpenMode::Write).unwrap(), "a"), "one two");
-    assert_eq!(said(&*open(&address, OpenMode::Read).unwrap(), "a"), "one two");
+    assert_eq!(contents(&*open(path.to_str().unwrap(), OpenMode::Write).unwrap(), "a"), "one two");
+    assert_eq!(contents(&*open(&address, OpenMode::Read).unwrap(), "a"), "one two");
 }
 
 #[test]
@@ -26,13 +26,13 @@ fn closing_leaves_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     write(&store, vec![create("a"), append("a", &["one"])]);
-    assert_eq!(said(&store, "a"), "one");
+    assert_eq!(contents(&store, "a"), "one");
     drop(store);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn a_folder_has_its_file() {
+fn store_in_a_folder_has_a_default_file_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     assert_eq!(store.path(), folder.path().join("sessions.db"));
@@ -40,7 +40,7 @@ fn a_folder_has_its_file() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_read_it() {
+fn files_are_accessible_to_the_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&folder.path().join("in/x.db")).unwrap();
@@ -56,7 +56,7 @@ fn nobody_else_may_read_it() {
 }
 
 #[test]
-fn addresses_that_name_nothing() {
+fn invalid_addresses_are_rejected() {
     let hint = "hint: a file, a folder, sqlite:FILE, postgres://USER@HOST/DATABASE or memory:";
     for address in ["", "mysql://x/y", "sqlite:"] {
         assert!(message(open(address, OpenMode::Write)).ends_with(hint), "{address}");
@@ -65,7 +65,7 @@ fn addresses_that_name_nothing() {
 }
 
 #[test]
-fn a_newer_store_is_left_alone() {
+fn newer_store_is_not_modified() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     drop(SqliteStore::open(&path).unwrap());
@@ -77,7 +77,7 @@ fn a_newer_store_is_left_alone() {
 }
 
 #[test]
-fn an_older_store_is_read_after_it_was_brought_up() {
+fn older_store_cannot_be_read_before_migration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     drop(SqliteStore::open(&path).unwrap());
@@ -85,9 +85,9 @@ fn an_older_store_is_read_after_it_was_brought_up() {
     assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 0, .. })));
 }
 
-/// What the second step of the layout made is taken away: so a store of the first version looks.
+/// Undoes the second migration step to get a store of schema version 1.
 #[test]
-fn a_store_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
+fn store_of_schema_version_1_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     write(&SqliteStore::open(&path).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
@@ -99,54 +99,57 @@ fn a_store_of_the_first_version_is_brought_up_with_all_that_is_in_it() {
     assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 1, .. })));
     let store = SqliteStore::open(&path).unwrap();
     write(&store, vec![append("a", &["three"])]);
-    assert_eq!(said(&store, "a"), "one two three");
+    assert_eq!(contents(&store, "a"), "one two three");
     for word in ["one", "three"] {
         assert_eq!(n_found(&store, word), 1, "{word}");
     }
 }
 
 #[test]
-fn other_files_are_left_alone() {
+fn foreign_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (other, text) = (folder.path().join("other.db"), folder.path().join("text"));
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
     for opened in [SqliteStore::open(&other), SqliteStore::open_read_only(&other)] {
         let message = message(opened);
-        assert!(message.starts_with("it is another program's database\n\nhint: name a file"), "{message}");
+        assert!(
+            message.starts_with("it is another program's database\n\nhint: use a separate file"),
+            "{message}"
+        );
     }
     let empty = folder.path().join("empty.db");
     fs::write(&empty, "").unwrap();
     let message_of_empty = message(SqliteStore::open_read_only(&empty));
-    assert!(message_of_empty.starts_with("there is no store of fanfold's in it yet"), "{message_of_empty}");
+    assert!(message_of_empty.starts_with("it does not contain a fanfold store yet"), "{message_of_empty}");
     drop(SqliteStore::open(&empty).unwrap());
     SqliteStore::open_read_only(&empty).unwrap();
     fs::write(&text, "no database, and long enough to be seen as none".repeat(99)).unwrap();
-    assert!(matches!(SqliteStore::open(&text), Err(StoreError::Broken(_))));
+    assert!(matches!(SqliteStore::open(&text), Err(StoreError::Corrupt(_))));
     assert!(message(SqliteStore::open_read_only(&folder.path().join("missing"))).contains("unable to open"));
 }
 
 #[test]
-fn reading_alone_writes_nothing() {
+fn read_only_store_rejects_writes() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     write(&store, vec![create("a"), append("a", &["one"])]);
     let reader = SqliteStore::open_read_only(folder.path()).unwrap();
     assert!(matches!(write_at(&reader, 2, vec![create("b")]), Err(StoreError::ReadOnly(_))));
     assert!(matches!(reader.collect_garbage(), Err(StoreError::ReadOnly(_))));
-    // It sees what is written meanwhile.
+    // The reader sees later commits.
     write(&store, vec![append("a", &["two"])]);
-    assert_eq!(said(&reader, "a"), "one two");
+    assert_eq!(contents(&reader, "a"), "one two");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_folder_where_nothing_can_be_made_is_read() {
+fn store_in_a_read_only_folder_can_be_read() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     write(&SqliteStore::open(folder.path()).unwrap(), vec![create("a"), append("a", &["one"])]);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
     let reader = SqliteStore::open_read_only(folder.path()).unwrap();
-    assert_eq!((said(&reader, "a"), fs::read_dir(folder.path()).unwrap().count()), ("one".into(), 1));
+    assert_eq!((contents(&reader, "a"), fs::read_dir(folder.path()).unwrap().count()), ("one".into(), 1));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
@@ -159,17 +162,17 @@ fn readers_do_not_wait_for_a_writer() {
     other.execute_batch("BEGIN IMMEDIATE; DELETE FROM sessions").unwrap();
     let start = std::time::Instant::now();
     assert_eq!(
-        (said(&store, "a"), store.sessions(&SessionFilter::default()).unwrap().len()),
+        (contents(&store, "a"), store.sessions(&SessionFilter::default()).unwrap().len()),
         ("one".into(), 1)
     );
     assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
 }
 
 #[test]
-fn a_writer_gives_up_after_its_tries() {
+fn writer_gives_up_after_the_maximum_of_tries() {
     let folder = tempfile::tempdir().unwrap();
-    let patience = BusyPolicy { tries: 3, wait: Duration::from_millis(5), pause_ms: 1..3 };
-    let store = SqliteStore::open_with(folder.path(), patience).unwrap();
+    let busy_policy = BusyPolicy { tries: 3, wait: Duration::from_millis(5), pause_ms: 1..3 };
+    let store = SqliteStore::open_with(folder.path(), busy_policy).unwrap();
     let other = rusqlite::Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(matches!(write_at(&store, 1, vec![create("a")]), Err(StoreError::Busy { tries: 3 })));
@@ -178,15 +181,15 @@ fn a_writer_gives_up_after_its_tries() {
 }
 
 #[test]
-fn a_writer_waits_for_its_turn() {
+fn writer_waits_for_the_write_lock() {
     let folder = tempfile::tempdir().unwrap();
-    let patience = BusyPolicy { tries: 15, wait: Duration::from_millis(20), pause_ms: 5..20 };
-    let store = SqliteStore::open_with(folder.path(), patience).unwrap();
+    let busy_policy = BusyPolicy { tries: 15, wait: Duration::from_millis(20), pause_ms: 5..20 };
+    let store = SqliteStore::open_with(folder.path(), busy_policy).unwrap();
     let other = rusqlite::Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write(&store, vec![create("a")]));
-        // Longer than one try waits, shorter than all of them.
+        // Longer than one attempt waits, and shorter than all of them together.
         std::thread::sleep(Duration::from_millis(60));
         other.execute_batch("COMMIT").unwrap();
         writer.join().unwrap();

@@ -49,7 +49,7 @@ pub(super) fn run(args: &ExportArgs, options: &Options, reporter: Reporter) -> R
     if args.all {
         let readable = engine.readable_sessions(&SessionFilter::default());
         rows = readable.rows;
-        failures.extend(readable.broken.iter().map(store_message));
+        failures.extend(readable.errors.iter().map(store_message));
         // Sessions follow those they came from, so that an import finds their parents.
         rows.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
     }

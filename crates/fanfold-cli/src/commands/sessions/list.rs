@@ -43,16 +43,16 @@ pub(super) fn list(args: &ListArgs, options: &Options) -> Result<()> {
     let engine = store::open_read_only(options)?;
     let filter =
         SessionFilter { source: args.source.clone(), limit: Some(args.limit), ..SessionFilter::default() };
-    let ReadableSessions { rows, broken } = engine.readable_sessions(&filter);
-    match broken.first() {
+    let ReadableSessions { rows, errors } = engine.readable_sessions(&filter);
+    match errors.first() {
         Some(error) if rows.is_empty() => return Err(Failure::from(error)),
         _ => print(&engine, &rows, args)?,
     }
-    if broken.is_empty() {
+    if errors.is_empty() {
         return Ok(());
     }
-    let why: Vec<String> = broken.iter().map(store_message).collect();
-    let message = format!("{} not listed: {}", count(broken.len(), "session"), why.join("; "));
+    let why: Vec<String> = errors.iter().map(store_message).collect();
+    let message = format!("{} not listed: {}", count(errors.len(), "session"), why.join("; "));
     Err(Failure::new(message, "`fanfold doctor` checks the store"))
 }
 

@@ -36,7 +36,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         let status = match &error {
             StoreError::NoSession(_) | StoreError::NoNode(_) => StatusCode::NOT_FOUND,
-            StoreError::SessionExists(_) | StoreError::TitleTaken { .. } | StoreError::Moved(_) => {
+            StoreError::SessionExists(_) | StoreError::TitleTaken { .. } | StoreError::Conflict(_) => {
                 StatusCode::CONFLICT
             }
             StoreError::ReadOnly(_) => StatusCode::FORBIDDEN,

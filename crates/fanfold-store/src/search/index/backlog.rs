@@ -1,51 +1,51 @@
-//! When an index that lags behind the messages catches up.
+//! Decides when a store that appends messages also indexes them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::search::index::lookup::INDEX_BATCH;
 
-/// Whoever writes again sooner is in a hurry: what it writes is indexed later.
+/// Commits that follow each other faster than this are not delayed by indexing.
 const IDLE: Duration = Duration::from_millis(250);
 
-/// The index is behind by no more than this, whoever is in a hurry: a search would have to wait for it.
+/// A larger backlog is reduced even during fast commits, because the next search must wait for the rest.
 const MAX_BACKLOG: usize = 16_384;
 
-/// How far an index is behind what this process wrote.
+/// The approximate number of messages that this process has written but not indexed.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBacklog(Mutex<BacklogState>);
 
 #[derive(Debug, Default)]
 struct BacklogState {
-    /// About so many messages are not indexed.
+    /// The approximate number of unindexed messages.
     n_messages: usize,
-    /// When the last batch was written.
+    /// The time of the last commit.
     last_commit: Option<Instant>,
 }
 
 impl IndexBacklog {
     fn state(&self) -> MutexGuard<'_, BacklogState> {
-        // A count and a moment: whoever died holding them left them whole.
+        // A poisoned lock is safe to use: the fields are independent of each other.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a batch with so many new messages, and says whether some should be indexed now.
+    /// Records a commit with `n_new` new messages, and returns whether a batch should be indexed now.
     pub(crate) fn is_due(&self, n_new: usize) -> bool {
-        let mut since = self.state();
-        let is_idle = since.last_commit.is_none_or(|written| written.elapsed() >= IDLE);
-        since.n_messages += n_new;
-        since.last_commit = Some(Instant::now());
-        since.n_messages >= INDEX_BATCH && is_idle || since.n_messages >= MAX_BACKLOG
+        let mut state = self.state();
+        let is_idle = state.last_commit.is_none_or(|last| last.elapsed() >= IDLE);
+        state.n_messages += n_new;
+        state.last_commit = Some(Instant::now());
+        state.n_messages >= INDEX_BATCH && is_idle || state.n_messages >= MAX_BACKLOG
     }
 
-    /// Notes that some were.
+    /// Records an attempt to index a batch.
     pub(crate) fn record_indexed(&self, n_indexed: usize) {
-        let mut since = self.state();
-        // Also where it failed: the next one is not to try again at once.
-        since.n_messages = since.n_messages.saturating_sub(n_indexed.max(INDEX_BATCH));
+        let mut state = self.state();
+        // Count a failed attempt as a full batch, so that the next commit does not retry at once.
+        state.n_messages = state.n_messages.saturating_sub(n_indexed.max(INDEX_BATCH));
     }
 
-    /// Notes that nothing is left.
+    /// Records that all messages are indexed.
     pub(crate) fn clear(&self) {
         self.state().n_messages = 0;
     }

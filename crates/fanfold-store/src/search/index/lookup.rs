@@ -1,14 +1,15 @@
-//! What is found in a database: by its full text, and by a scan of what is not indexed yet.
+//! Search in a database: by its full text index, and by a scan of the messages that are not indexed yet.
 //!
-//! An index may lag behind the messages, so that appending stays cheap. It catches up every few hundred messages and
-//! before a search; what it lacks even then, since the store is read-only or another process is at it, is read.
+//! The index may lag behind the messages, so that appending stays cheap. It catches up every few hundred messages and
+//! before a search. If it cannot, because the store is read-only or another process is indexing, the search reads the
+//! unindexed messages.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::database::chain;
-use crate::database::sql::{Row, Sql, SqlValue};
+use crate::database::sql::{Sql, SqlRow, SqlValue};
 use crate::database::tables::{self, StoredMessage, read_session, session_columns};
 use crate::model::{Millis, Role, SessionRow};
 use crate::search::index::memory::MemoryIndex;
@@ -20,19 +21,19 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// So many messages with the words are ranked at once. Where more have them, the newest ones are ranked first.
+/// The maximum number of candidates that are ranked together; if there are more, the newest are ranked first.
 pub(crate) const MAX_RANKED: usize = 1_000;
 
-/// So many lanes may be left out by name.
+/// The maximum number of lanes that a query excludes.
 const MAX_EXCLUDED_LANES: usize = 500;
 
-/// So many words are sorted to find the shortest of those that have a part.
+/// The maximum number of matching words that are sorted to find the shortest.
 pub(crate) const MAX_SORTED_WORDS: i64 = 20_000;
 
-/// So many messages are indexed at once.
+/// The number of messages that are indexed in one transaction.
 pub(crate) const INDEX_BATCH: usize = 256;
 
-/// The number of a role in an index.
+/// Returns the number of a role in the index.
 pub(crate) fn role_number(role: Role) -> i64 {
     match role {
         Role::System => 0,
@@ -43,60 +44,60 @@ pub(crate) fn role_number(role: Role) -> i64 {
     }
 }
 
-/// Full text in a database.
+/// The full text index of a database.
 pub(crate) trait Index {
-    /// Keeps others from indexing until the transaction ends; false if another one is at it.
+    /// Tries to lock the index until the transaction ends; returns false if another process is indexing.
     fn try_lock(&self, sql: &mut dyn Sql) -> Result<bool>;
 
-    /// Messages that are not indexed, the oldest first, at most so many.
+    /// Returns up to `limit` messages that are not indexed, the oldest first.
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>>;
 
-    /// Indexes messages: the words of each, and every word of any of them.
-    fn add(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()>;
+    /// Adds messages to the index, and their distinct words to the vocabulary.
+    fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()>;
 
-    /// Removes messages, and those of these words that are in no other message.
-    fn remove(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()>;
+    /// Removes messages, and removes those of the given words that no other message contains.
+    fn remove(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()>;
 
-    /// How many messages are missing from the index or stand in it wrongly.
+    /// Returns the number of messages that are missing from the index or indexed wrongly.
     fn n_inconsistent(&self, sql: &mut dyn Sql) -> Result<i64>;
 
-    /// Empties the index: every message is to be indexed again.
+    /// Empties the index, so that all messages are pending.
     fn clear(&self, sql: &mut dyn Sql) -> Result<()>;
 
-    /// Words of the vocabulary, the shortest first, at most so many.
-    fn matching_words(&self, sql: &mut dyn Sql, like: &WordPattern, limit: usize) -> Result<Vec<String>>;
+    /// Returns up to `limit` words of the vocabulary that match a pattern, the shortest first.
+    fn matching_words(&self, sql: &mut dyn Sql, pattern: &WordPattern, limit: usize) -> Result<Vec<String>>;
 
-    /// Messages with the words, the newest or the oldest first, and whether each of them has its score.
+    /// Returns messages that match a query, the newest or the oldest first, and whether all of them have a score.
     fn candidates(
         &self,
         sql: &mut dyn Sql,
         query: &ExpandedQuery,
-        wanted: &CandidateFilter,
+        filter: &CandidateFilter,
     ) -> Result<(Vec<Candidate>, bool)>;
 }
 
-/// A message to be indexed.
+/// A message to index.
 pub(crate) struct IndexEntry {
     pub(crate) stored: StoredMessage,
-    /// Its words in order, a space between each two.
+    /// The words of the message in order, separated by spaces.
     pub(crate) words: String,
 }
 
-/// Which messages are wanted, beside their words.
+/// The conditions for candidates in addition to the query.
 pub(crate) struct CandidateFilter<'a> {
-    /// What was asked.
+    /// The search.
     pub(crate) spec: &'a SearchSpec,
-    /// Of these numbers.
+    /// The range of message numbers.
     pub(crate) numbers: Range<i64>,
-    /// Not of these lanes.
+    /// Lanes to leave out.
     pub(crate) excluded_lanes: &'a [i64],
-    /// Whether a score is worth its time.
+    /// Compute scores if true.
     pub(crate) is_ranked: bool,
-    /// At most so many.
+    /// The maximum number of candidates.
     pub(crate) limit: usize,
 }
 
-/// Indexes some messages that are not indexed yet. Gives how many.
+/// Indexes the next batch of pending messages, and returns their number.
 pub(crate) fn index_pending(sql: &mut dyn Sql, index: &dyn Index) -> Result<usize> {
     if !index.try_lock(sql)? {
         return Ok(0);
@@ -104,34 +105,39 @@ pub(crate) fn index_pending(sql: &mut dyn Sql, index: &dyn Index) -> Result<usiz
     let pending = index.pending(sql, INDEX_BATCH)?;
     let n = pending.len();
     if n > 0 {
-        let (texts, vocabulary) = tokenize(pending);
-        index.add(sql, &texts, &vocabulary)?;
+        let (entries, vocabulary) = tokenize(pending);
+        index.add(sql, &entries, &vocabulary)?;
     }
     Ok(n)
 }
 
-/// Whether there are messages that are not indexed.
+/// Returns whether there are messages that are not indexed.
 pub(crate) fn has_pending(sql: &mut dyn Sql, index: &dyn Index) -> Result<bool> {
     Ok(!index.pending(sql, 1)?.is_empty())
 }
 
-/// Makes the index anew from the messages.
+/// Rebuilds the index from the messages.
 pub(crate) fn rebuild(sql: &mut dyn Sql, index: &dyn Index) -> Result<()> {
     index.clear(sql)?;
     while index_pending(sql, index)? == INDEX_BATCH {}
     Ok(())
 }
 
-/// Takes messages out of the index, before they are removed.
-pub(crate) fn remove_messages(sql: &mut dyn Sql, index: &dyn Index, gone: Vec<StoredMessage>) -> Result<()> {
-    let (texts, vocabulary) = tokenize(gone);
-    index.remove(sql, &texts, &vocabulary)
+/// Removes messages from the index, before they are deleted from the store.
+pub(crate) fn remove_messages(
+    sql: &mut dyn Sql,
+    index: &dyn Index,
+    removed: Vec<StoredMessage>,
+) -> Result<()> {
+    let (entries, vocabulary) = tokenize(removed);
+    index.remove(sql, &entries, &vocabulary)
 }
 
+/// Splits messages into words; returns the distinct words, too.
 fn tokenize(messages: Vec<StoredMessage>) -> (Vec<IndexEntry>, BTreeSet<String>) {
-    // Most words were seen before: they are looked up by their hash, and put in order once.
+    // Most words repeat, so collect them in a hash set and sort them once.
     let mut vocabulary = HashSet::new();
-    let mut texts = Vec::with_capacity(messages.len());
+    let mut entries = Vec::with_capacity(messages.len());
     for stored in messages {
         let text = message_text(&stored.json);
         let mut words = String::with_capacity(text.len());
@@ -144,48 +150,49 @@ fn tokenize(messages: Vec<StoredMessage>) -> (Vec<IndexEntry>, BTreeSet<String>)
             }
             words.push_str(word);
         });
-        texts.push(IndexEntry { stored, words });
+        entries.push(IndexEntry { stored, words });
     }
-    (texts, vocabulary.into_iter().collect())
+    (entries, vocabulary.into_iter().collect())
 }
 
-/// The messages that may be seen and have the words.
-pub(crate) fn search(sql: &mut dyn Sql, index: &dyn Index, find: &SearchSpec) -> Result<SearchHits> {
-    let mut picker = HitCollector::new(find);
-    let Some(mut numbers) = number_range(sql, find)? else { return Ok(picker.finish(false)) };
-    if find.limit == 0 || find.query.is_empty() {
-        return Ok(picker.finish(false));
+/// Searches a database.
+pub(crate) fn search(sql: &mut dyn Sql, index: &dyn Index, spec: &SearchSpec) -> Result<SearchHits> {
+    let mut collector = HitCollector::new(spec);
+    let Some(mut numbers) = number_range(sql, spec)? else { return Ok(collector.finish(false)) };
+    if spec.limit == 0 || spec.query.is_empty() {
+        return Ok(collector.finish(false));
     }
-    // First what is not indexed, then what is: a message that is indexed in between is there twice, and not lost.
-    let rest = Unindexed::read(sql, index, find)?;
-    let query = find.query.expand(|like, limit| {
-        let mut alike = index.matching_words(sql, like, limit)?;
-        alike.extend(rest.index.matching_words(like, limit));
-        alike.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
-        alike.dedup();
-        alike.truncate(limit);
-        Ok::<_, StoreError>(alike)
+    // Read the unindexed messages first: a message indexed in between is then found twice instead of not at all.
+    let unindexed = UnindexedMessages::read(sql, index, spec)?;
+    let query = spec.query.expand(|pattern, limit| {
+        let mut matching = index.matching_words(sql, pattern, limit)?;
+        matching.extend(unindexed.index.matching_words(pattern, limit));
+        matching.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        matching.dedup();
+        matching.truncate(limit);
+        Ok::<_, StoreError>(matching)
     })?;
-    let mut rest = rest.candidates(&query, find);
-    let mut owners = OwnerLookup::new(sql, find)?;
-    let mut is_bounded = query.is_narrowed;
-    let mut is_ranked = find.order == HitOrder::Best;
+    let mut unindexed = unindexed.candidates(&query, spec);
+    let mut owners = OwnerLookup::new(sql, spec)?;
+    let mut is_bounded = query.is_truncated;
+    let mut is_ranked = spec.order == HitOrder::Best;
     loop {
-        // Lineages that have their hit need no more; what is left of the others is taken as it comes.
-        let without_lanes = if find.is_one_per_lineage { owners.finished_lanes(&picker) } else { Vec::new() };
-        let wanted = CandidateFilter {
-            spec: find,
+        // Lineages that already have a hit need no other. After the first round, candidates are not ranked.
+        let excluded_lanes =
+            if spec.is_one_per_lineage { owners.finished_lanes(&collector) } else { Vec::new() };
+        let filter = CandidateFilter {
+            spec,
             numbers: numbers.clone(),
-            excluded_lanes: &without_lanes,
+            excluded_lanes: &excluded_lanes,
             is_ranked,
             limit: MAX_RANKED,
         };
-        let (mut candidates, has_scores) = index.candidates(sql, &query, &wanted)?;
+        let (mut candidates, has_scores) = index.candidates(sql, &query, &filter)?;
         is_bounded |= is_ranked && !has_scores;
-        is_ranked &= !find.is_one_per_lineage;
+        is_ranked &= !spec.is_one_per_lineage;
         let is_last = candidates.len() < MAX_RANKED;
         is_bounded |= !is_last;
-        match find.order {
+        match spec.order {
             HitOrder::Oldest => {
                 numbers.start = candidates.iter().map(|found| found.number as i64 + 1).max().unwrap_or(0);
             }
@@ -193,38 +200,39 @@ pub(crate) fn search(sql: &mut dyn Sql, index: &dyn Index, find: &SearchSpec) ->
                 numbers.end = candidates.iter().map(|found| found.number as i64).min().unwrap_or(0);
             }
         }
-        // The oldest come first, and nothing is newer than what is not indexed.
-        if find.order != HitOrder::Oldest || is_last {
-            candidates.retain(|found| rest.iter().all(|other| other.number != found.number));
-            candidates.append(&mut rest);
+        // Unindexed messages are the newest, so in the order of age they follow all indexed ones.
+        if spec.order != HitOrder::Oldest || is_last {
+            candidates.retain(|found| unindexed.iter().all(|other| other.number != found.number));
+            candidates.append(&mut unindexed);
         }
-        sort(&mut candidates, find.order);
+        sort(&mut candidates, spec.order);
         for found in candidates {
-            if picker.is_done() {
+            if collector.is_done() {
                 break;
             }
-            let owned = owners.owners_of(sql, &found)?;
-            picker.offer(found.score, owned, || match chain::node_by_number(sql, found.number) {
-                // What stands behind a message that is gone can't be shown, and the others can.
-                Err(StoreError::Broken(_)) => Ok(None),
+            let ownership = owners.owners_of(sql, &found)?;
+            collector.offer(found.score, ownership, || match chain::node_by_number(sql, found.number) {
+                // Skip a message whose predecessor is missing, and show the other hits.
+                Err(StoreError::Corrupt(_)) => Ok(None),
                 node => node,
             })?;
         }
-        if picker.is_done() || is_last {
-            return Ok(picker.finish(is_bounded));
+        if collector.is_done() || is_last {
+            return Ok(collector.finish(is_bounded));
         }
     }
 }
 
-/// The numbers that the messages of a session are among, or of all; none if there is no such session.
-fn number_range(sql: &mut dyn Sql, find: &SearchSpec) -> Result<Option<Range<i64>>> {
-    let Some(session) = &find.session else { return Ok(Some(0..i64::MAX)) };
+/// Returns the range of message numbers to search: that of the session, or all. `None` if the session has no
+/// messages.
+fn number_range(sql: &mut dyn Sql, spec: &SearchSpec) -> Result<Option<Range<i64>>> {
+    let Some(session) = &spec.session else { return Ok(Some(0..i64::MAX)) };
     let Some(place) = tables::session(sql, session)?.and_then(|session| session.tip_position) else {
         return Ok(None);
     };
     let mut numbers = Range { start: i64::MAX, end: 0 };
     for (lane, depths) in chain::lane_ranges(sql, place.lane, 0..place.depth + 1)? {
-        // Numbers grow along a lane.
+        // Numbers increase along a lane, so its first and last message bound the range.
         for depth in [depths.start, depths.end - 1] {
             let text = "SELECT number FROM nodes WHERE lane = $1 AND depth = $2";
             for mut row in sql.query(text, &[SqlValue::Int(lane), SqlValue::Int(depth.into())])? {
@@ -236,59 +244,60 @@ fn number_range(sql: &mut dyn Sql, find: &SearchSpec) -> Result<Option<Range<i64
     Ok(Some(numbers))
 }
 
-/// Messages that are not indexed.
-struct Unindexed {
+/// The messages that are not indexed, with an index in memory.
+struct UnindexedMessages {
     index: MemoryIndex,
     messages: HashMap<u64, (i64, u32, Role, Millis)>,
 }
 
-impl Unindexed {
-    fn read(sql: &mut dyn Sql, index: &dyn Index, find: &SearchSpec) -> Result<Unindexed> {
-        let mut rest = Unindexed { index: MemoryIndex::default(), messages: HashMap::new() };
+impl UnindexedMessages {
+    fn read(sql: &mut dyn Sql, index: &dyn Index, spec: &SearchSpec) -> Result<UnindexedMessages> {
+        let mut unindexed = UnindexedMessages { index: MemoryIndex::default(), messages: HashMap::new() };
         for stored in index.pending(sql, usize::MAX)? {
-            if find.accepts(stored.role, stored.at) {
+            if spec.accepts(stored.role, stored.at) {
                 let number = stored.position.number.unsigned_abs();
-                rest.index.add(number, &stored.json);
-                rest.messages
+                unindexed.index.add(number, &stored.json);
+                unindexed
+                    .messages
                     .insert(number, (stored.position.lane, stored.position.depth, stored.role, stored.at));
             }
         }
-        Ok(rest)
+        Ok(unindexed)
     }
 
-    fn candidates(&self, query: &ExpandedQuery, find: &SearchSpec) -> Vec<Candidate> {
+    fn candidates(&self, query: &ExpandedQuery, spec: &SearchSpec) -> Vec<Candidate> {
         let found = self.index.candidates(query).into_iter();
         let candidate = |(number, score): (u64, f64)| {
             let (lane, depth, role, at) = *self.messages.get(&number)?;
-            find.accepts(role, at).then_some(Candidate { number, lane, depth, at, score })
+            spec.accepts(role, at).then_some(Candidate { number, lane, depth, at, score })
         };
         found.filter_map(candidate).collect()
     }
 }
 
-/// Who has which message.
+/// Finds the owners of candidates, with a cache of the sessions on each lane.
 struct OwnerLookup<'a> {
     spec: &'a SearchSpec,
-    /// The depths of each lane that the caller's session has.
+    /// The lanes of the caller's session with their depths.
     caller_lanes: Vec<(i64, Range<u32>)>,
-    /// For each lane, the sessions that have messages of it, and up to which depth.
+    /// For each lane, the sessions that contain messages of it, each with the last depth that it contains.
     lanes: HashMap<i64, Vec<(u32, SessionRow)>>,
 }
 
 impl<'a> OwnerLookup<'a> {
-    fn new(sql: &mut dyn Sql, find: &'a SearchSpec) -> Result<OwnerLookup<'a>> {
-        let own = match &find.live {
+    fn new(sql: &mut dyn Sql, spec: &'a SearchSpec) -> Result<OwnerLookup<'a>> {
+        let caller_tip = match &spec.live {
             Some(live) => tables::session(sql, &live.session)?.and_then(|session| session.tip_position),
             None => None,
         };
-        let own =
-            own.map_or(Ok(Vec::new()), |place| chain::lane_ranges(sql, place.lane, 0..place.depth + 1))?;
-        Ok(OwnerLookup { spec: find, caller_lanes: own, lanes: HashMap::new() })
+        let caller_lanes = caller_tip
+            .map_or(Ok(Vec::new()), |place| chain::lane_ranges(sql, place.lane, 0..place.depth + 1))?;
+        Ok(OwnerLookup { spec, caller_lanes, lanes: HashMap::new() })
     }
 
-    /// The lanes whose every session is of a lineage that was seen, as far as they are known.
-    fn finished_lanes(&self, picker: &HitCollector) -> Vec<i64> {
-        let is_done = |rows: &[(u32, SessionRow)]| rows.iter().all(|(_, row)| picker.has_seen(&row.root));
+    /// Returns the cached lanes whose sessions all belong to lineages that already had a candidate.
+    fn finished_lanes(&self, collector: &HitCollector) -> Vec<i64> {
+        let is_done = |rows: &[(u32, SessionRow)]| rows.iter().all(|(_, row)| collector.has_seen(&row.root));
         let done = self.lanes.iter().filter(|(_, rows)| is_done(rows)).map(|(lane, _)| *lane);
         done.take(MAX_EXCLUDED_LANES).collect()
     }
@@ -311,18 +320,18 @@ impl<'a> OwnerLookup<'a> {
     }
 }
 
-/// The sessions that have messages of a lane, the oldest first, and the last depth of it that each has.
+/// Returns the sessions that contain messages of a lane, the oldest first, each with the last depth that it contains.
 fn sessions_on_lane(sql: &mut dyn Sql, lane: i64) -> Result<Vec<(u32, SessionRow)>> {
     const TEXT: &str = concat!(
         "WITH RECURSIVE sharing (lane, last) AS (SELECT lane, 4294967295 FROM lanes WHERE lane = $1 \
          UNION ALL SELECT l.lane, CASE WHEN l.start <= sharing.last THEN l.start - 1 ELSE sharing.last END \
          FROM lanes l JOIN sharing ON l.parent = sharing.lane) SELECT sharing.last, ",
         session_columns!(),
-        // The order of the tables is given: SQLite would begin with all sessions.
+        // CROSS JOIN fixes the join order: SQLite would otherwise scan all sessions first.
         " FROM sharing CROSS JOIN sessions s CROSS JOIN nodes n \
          WHERE s.lane = sharing.lane AND n.number = s.tip AND sharing.last >= 0 ORDER BY s.started_at, s.id"
     );
-    let read = |mut row: Row| {
+    let read = |mut row: SqlRow| {
         let last: u32 = row.integer()?;
         let session = read_session(row)?.row;
         Ok((last.min(session.n_messages.saturating_sub(1)), session))

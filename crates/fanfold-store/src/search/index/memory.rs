@@ -1,4 +1,4 @@
-//! Full text in memory: for each word, where it stands in which messages.
+//! A full text index in memory: the positions of each word in each message.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -7,35 +7,36 @@ use crate::search::query::{ExpandedQuery, Phrase, WordPattern};
 use crate::search::text::message_text::message_text;
 use crate::search::text::words::for_each_word;
 
-/// The usual constants of BM25: how soon more of a word adds less, and how much length counts.
+/// The usual constants of BM25: the saturation of the term frequency, and the weight of the message length.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// Where each word stands.
+/// A full text index in memory.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryIndex {
-    /// For each word, the messages that have it, and where.
+    /// For each word, the positions of it in each message.
     positions: BTreeMap<String, BTreeMap<u64, Vec<u32>>>,
-    /// How many words each message has.
+    /// The number of words in each message.
     lengths: HashMap<u64, u32>,
+    /// The number of words in all messages.
     n_words: u64,
-    /// The last message that is indexed.
+    /// The number of the last indexed message.
     last_number: u64,
-    /// Where only the words of a query are indexed, of some messages of many.
+    /// Set if the index contains only the words of a query and only some of the messages.
     statistics: Option<WordStatistics>,
 }
 
-/// What is known of all messages, where some of them are ranked.
+/// Estimated statistics of all messages, to rank some of them.
 #[derive(Debug)]
 pub(crate) struct WordStatistics {
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) n_messages: f64,
-    /// About how many of them have a word.
+    /// The approximate number of messages that contain each word.
     pub(crate) n_with: HashMap<String, f64>,
 }
 
 impl MemoryIndex {
-    /// An index of the words of a query alone, to rank some messages of many.
+    /// Creates an index of the words of a query only, to rank some messages of a larger index.
     pub(crate) fn for_query(query: &ExpandedQuery, sample: WordStatistics) -> MemoryIndex {
         let mut index = MemoryIndex { statistics: Some(sample), ..MemoryIndex::default() };
         for phrase in query.phrases() {
@@ -46,12 +47,12 @@ impl MemoryIndex {
         index
     }
 
-    /// The last message that is indexed.
+    /// Returns the number of the last indexed message.
     pub(crate) fn last_number(&self) -> u64 {
         self.last_number
     }
 
-    /// Indexes a message; they come by their numbers.
+    /// Indexes a message. Messages must be added in ascending order of their numbers.
     pub(crate) fn add(&mut self, number: u64, json: &str) {
         let mut n_words = 0;
         for_each_word(&message_text(json), |_, word| {
@@ -71,7 +72,7 @@ impl MemoryIndex {
         self.last_number = number;
     }
 
-    /// Forgets all but some messages.
+    /// Removes all messages whose number `is_kept` rejects.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.positions.retain(|_, messages| {
             messages.retain(|number, _| is_kept(*number));
@@ -81,25 +82,25 @@ impl MemoryIndex {
         self.n_words = self.lengths.values().map(|length| u64::from(*length)).sum();
     }
 
-    /// Words like this, the shortest first: they are hardly more than the part, and the closest to what is meant.
-    pub(crate) fn matching_words(&self, like: &WordPattern, limit: usize) -> Vec<String> {
-        let mut alike: Vec<&String> = match like {
+    /// Returns up to `limit` words that match a pattern, the shortest first, because they are closest to the pattern.
+    pub(crate) fn matching_words(&self, pattern: &WordPattern, limit: usize) -> Vec<String> {
+        let mut matching: Vec<&String> = match pattern {
             WordPattern::Exact(word) => {
                 self.positions.get_key_value(*word).map(|(word, _)| word).into_iter().collect()
             }
             WordPattern::StartsWith(part) => {
                 let from = self.positions.range::<str, _>((Bound::Included(*part), Bound::Unbounded));
-                from.map(|(word, _)| word).take_while(|word| like.matches(word)).collect()
+                from.map(|(word, _)| word).take_while(|word| pattern.matches(word)).collect()
             }
             WordPattern::EndsWith(_) | WordPattern::Contains(_) => {
-                self.positions.keys().filter(|word| like.matches(word)).collect()
+                self.positions.keys().filter(|word| pattern.matches(word)).collect()
             }
         };
-        alike.sort_by_key(|word| (word.len(), *word));
-        alike.into_iter().take(limit).cloned().collect()
+        matching.sort_by_key(|word| (word.len(), *word));
+        matching.into_iter().take(limit).cloned().collect()
     }
 
-    /// The messages that a query asks for, with their scores, by their numbers.
+    /// Returns the numbers of the messages that match a query, in ascending order, with their scores.
     pub(crate) fn candidates(&self, query: &ExpandedQuery) -> Vec<(u64, f64)> {
         let mut scores: BTreeMap<u64, f64> = BTreeMap::new();
         for group in &query.alternatives {
@@ -127,50 +128,50 @@ impl MemoryIndex {
         scores.into_iter().collect()
     }
 
-    /// The messages that have one of some phrases, with what that is worth.
+    /// Returns the messages that contain at least one of the phrases, with their BM25 scores.
     fn score_phrases(&self, phrases: &[Phrase]) -> BTreeMap<u64, f64> {
         let n_messages = self.lengths.len().max(1) as f64;
-        let usual_length = (self.n_words as f64 / n_messages).max(1.0);
+        let mean_length = (self.n_words as f64 / n_messages).max(1.0);
         let mut scored: BTreeMap<u64, f64> = BTreeMap::new();
         for phrase in phrases {
             let counts = self.phrase_counts(phrase);
             let n_found = counts.len() as f64;
-            let rarity = match &self.statistics {
+            let weight = match &self.statistics {
                 Some(sample) => {
                     let n_with = phrase.words.iter().filter_map(|word| sample.n_with.get(word).copied());
-                    rarity(sample.n_messages, n_with.fold(sample.n_messages / 2.0, f64::min))
+                    inverse_frequency(sample.n_messages, n_with.fold(sample.n_messages / 2.0, f64::min))
                 }
-                None => rarity(n_messages, n_found),
+                None => inverse_frequency(n_messages, n_found),
             };
             for (number, count) in counts {
                 let length = f64::from(self.lengths[&number]);
                 let count = f64::from(count);
-                let score =
-                    rarity * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / usual_length));
+                let score = weight * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / mean_length));
                 *scored.entry(number).or_default() += score;
             }
         }
         scored
     }
 
-    /// How often each message has a phrase.
+    /// Returns the number of occurrences of a phrase in each message.
     fn phrase_counts(&self, phrase: &Phrase) -> BTreeMap<u64, u32> {
-        let (last, before) = phrase.words.split_last().expect("a phrase has a word");
+        let (last, before) = phrase.words.split_last().expect("a phrase has at least one word");
         let before: Option<Vec<&BTreeMap<u64, Vec<u32>>>> =
             before.iter().map(|word| self.positions.get(word)).collect();
         let mut counts = BTreeMap::new();
         let (Some(lasts), Some(before)) = (self.positions.get(last), before) else { return counts };
         for (number, ends) in lasts {
-            let Some(places) = before.iter().map(|messages| messages.get(number)).collect::<Option<Vec<_>>>()
+            let Some(positions) =
+                before.iter().map(|messages| messages.get(number)).collect::<Option<Vec<_>>>()
             else {
                 continue;
             };
-            let is_behind = |end: &&u32| {
-                places.iter().rev().zip(1..).all(|(places, back)| {
-                    end.checked_sub(back).is_some_and(|place| places.binary_search(&place).is_ok())
+            let is_phrase_end = |end: &&u32| {
+                positions.iter().rev().zip(1..).all(|(positions, back)| {
+                    end.checked_sub(back).is_some_and(|position| positions.binary_search(&position).is_ok())
                 })
             };
-            let count = ends.iter().filter(is_behind).count() as u32;
+            let count = ends.iter().filter(is_phrase_end).count() as u32;
             if count > 0 {
                 *counts.entry(*number).or_default() += count;
             }
@@ -179,7 +180,7 @@ impl MemoryIndex {
     }
 }
 
-/// What a word is worth that so many messages have.
-fn rarity(n_messages: f64, n_with: f64) -> f64 {
+/// The inverse document frequency of a word that `n_with` of `n_messages` messages contain.
+fn inverse_frequency(n_messages: f64, n_with: f64) -> f64 {
     ((n_messages - n_with + 0.5) / (n_with + 0.5)).max(1.0).ln().max(1e-6)
 }

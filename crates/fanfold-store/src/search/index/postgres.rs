@@ -1,11 +1,12 @@
-//! Full text in PostgreSQL, by its own vectors of words.
+//! The full text index in PostgreSQL, based on `tsvector`.
 //!
-//! The vectors are written from our words, so that the same words are found as elsewhere. PostgreSQL keeps the first
-//! 16,383 places and 256 of each word; where a message has more, what it may have is found and then read.
+//! The vectors are built from fanfold's own words, so that a search finds the same in every store. PostgreSQL
+//! stores positions up to 16,383 and at most 256 per word. A message beyond these limits is matched loosely, and
+//! then read to decide.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::database::sql::{Row, Sql, SqlValue};
+use crate::database::sql::{Sql, SqlRow, SqlValue};
 use crate::database::tables::{self, StoredMessage, read_node};
 use crate::model::Millis;
 use crate::search::index::lookup::{CandidateFilter, Index, IndexEntry, MAX_SORTED_WORDS, role_number};
@@ -17,17 +18,17 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Full text in PostgreSQL.
+/// The full text index in PostgreSQL.
 pub(crate) struct PostgresIndex;
 
-/// Who indexes holds this: one is enough. Any number does; these are the letters "inde".
+/// The advisory lock of the process that is indexing. The number is arbitrary: the letters "inde".
 const INDEX_LOCK: i64 = 0x696e_6465;
 
-/// The last place that PostgreSQL tells from others.
+/// PostgreSQL stores all later positions as this one.
 const MAX_POSITION: usize = 16_383;
-/// So many places of one word are kept.
+/// The maximum number of positions that are stored per word.
 const MAX_POSITIONS_PER_WORD: usize = 255;
-/// A vector is no longer than a megabyte; this leaves room for what it needs beside its words.
+/// The size limit of a vector is 1 MB; this leaves room for its overhead.
 const MAX_VECTOR_BYTES: usize = 900_000;
 
 impl Index for PostgresIndex {
@@ -44,8 +45,8 @@ impl Index for PostgresIndex {
         sql.query(text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
     }
 
-    fn add(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
-        for IndexEntry { stored, words } in texts {
+    fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for IndexEntry { stored, words } in entries {
             let (vector, exactness) = vector(words);
             let text = "INSERT INTO texts (number, lane, depth, role, at, exactness, words) \
                  VALUES ($1, $2, $3, $4, $5, $6, CAST(CAST($7 AS TEXT) AS TSVECTOR)) ON CONFLICT (number) DO NOTHING";
@@ -70,14 +71,14 @@ impl Index for PostgresIndex {
         Ok(())
     }
 
-    fn remove(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
-        for IndexEntry { stored, .. } in texts {
+    fn remove(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for IndexEntry { stored, .. } in entries {
             let number = [SqlValue::Int(stored.position.number)];
             sql.execute("DELETE FROM pending WHERE number = $1", &number)?;
             sql.execute("DELETE FROM texts WHERE number = $1", &number)?;
         }
         let words: Vec<&str> = vocabulary_words(vocabulary);
-        // A message with more words than its vector may have any word.
+        // A message with `exactness` 2 may contain words that its vector lacks.
         let text = "DELETE FROM vocabulary v WHERE v.word = ANY (string_to_array($1, ' ')) \
              AND NOT EXISTS (SELECT 1 FROM texts t WHERE t.words @@ CAST('''' || v.word || '''' AS TSQUERY)) \
              AND NOT EXISTS (SELECT 1 FROM texts t WHERE t.exactness > 1)";
@@ -108,10 +109,10 @@ impl Index for PostgresIndex {
         Ok(())
     }
 
-    fn matching_words(&self, sql: &mut dyn Sql, like: &WordPattern, limit: usize) -> Result<Vec<String>> {
+    fn matching_words(&self, sql: &mut dyn Sql, pattern: &WordPattern, limit: usize) -> Result<Vec<String>> {
         let limit = SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         let order = "ORDER BY octet_length(word), word LIMIT";
-        let rows = match like {
+        let rows = match pattern {
             WordPattern::Exact(word) => {
                 sql.query("SELECT word FROM vocabulary WHERE word = $1", &[SqlValue::Text(word)])?
             }
@@ -125,20 +126,21 @@ impl Index for PostgresIndex {
                     [SqlValue::Text(part), SqlValue::Text(&end), SqlValue::Int(MAX_SORTED_WORDS), limit];
                 sql.query(&text, &values)?
             }
-            // Words are letters and digits: none of them means something to LIKE.
+            // Words are letters and digits, so LIKE needs no escaping.
             WordPattern::EndsWith(part) | WordPattern::Contains(part) => {
-                let end = if matches!(like, WordPattern::EndsWith(_)) { "" } else { "%" };
-                let pattern = format!("%{part}{end}");
+                let end = if matches!(pattern, WordPattern::EndsWith(_)) { "" } else { "%" };
+                let like_pattern = format!("%{part}{end}");
                 let letters: Vec<char> = part.chars().collect();
-                let thirds: Vec<String> = letters.windows(3).map(|third| third.iter().collect()).collect();
+                let trigrams: Vec<String> =
+                    letters.windows(3).map(|trigram| trigram.iter().collect()).collect();
                 let text = format!(
                     "SELECT word FROM (SELECT word FROM vocabulary WHERE thirds @> string_to_array($1, ' ') \
                      AND word LIKE $2 LIMIT $3) w {order} $4"
                 );
-                let thirds = thirds.join(" ");
+                let trigrams = trigrams.join(" ");
                 let values = [
-                    SqlValue::Text(&thirds),
-                    SqlValue::Text(&pattern),
+                    SqlValue::Text(&trigrams),
+                    SqlValue::Text(&like_pattern),
                     SqlValue::Int(MAX_SORTED_WORDS),
                     limit,
                 ];
@@ -152,71 +154,71 @@ impl Index for PostgresIndex {
         &self,
         sql: &mut dyn Sql,
         query: &ExpandedQuery,
-        wanted: &CandidateFilter,
+        filter: &CandidateFilter,
     ) -> Result<(Vec<Candidate>, bool)> {
-        if query.alternatives.is_empty() || wanted.numbers.is_empty() {
+        if query.alternatives.is_empty() || filter.numbers.is_empty() {
             return Ok((Vec::new(), true));
         }
-        let exact = match_expression(query, Exactness::Positions);
+        let exact = match_expression(query, MatchMode::Phrases);
         let mut found: BTreeMap<i64, Candidate> = BTreeMap::new();
-        let score = if wanted.is_ranked { "CAST(ts_rank_cd(words, q) * 1000000 AS BIGINT)" } else { "0" };
-        let some = format!(
+        let score = if filter.is_ranked { "CAST(ts_rank_cd(words, q) * 1000000 AS BIGINT)" } else { "0" };
+        let select = format!(
             "SELECT number, lane, depth, at, {score} FROM texts, CAST(CAST($1 AS TEXT) AS TSQUERY) q"
         );
-        for candidate in query_candidates(sql, &format!("{some} WHERE words @@ q"), &exact, wanted)? {
+        for candidate in query_candidates(sql, &format!("{select} WHERE words @@ q"), &exact, filter)? {
             found.insert(candidate.number as i64, candidate);
         }
-        let loose = match_expression(query, Exactness::Words);
-        let test = format!("{some} WHERE exactness > 0 AND (exactness > 1 OR words @@ q)");
-        for candidate in query_candidates(sql, &test, &loose, wanted)? {
+        let loose = match_expression(query, MatchMode::Words);
+        let loose_select = format!("{select} WHERE exactness > 0 AND (exactness > 1 OR words @@ q)");
+        for candidate in query_candidates(sql, &loose_select, &loose, filter)? {
             let number = candidate.number as i64;
             let Some(stored) = tables::node_by_number(sql, number)? else { continue };
             let mut index = MemoryIndex::default();
             index.add(candidate.number, &stored.json);
-            let has_it = !index.candidates(query).is_empty();
-            if has_it {
+            let is_match = !index.candidates(query).is_empty();
+            if is_match {
                 found.entry(number).or_insert(candidate);
             } else {
                 found.remove(&number);
             }
         }
         let found = found.into_values();
-        let found = match wanted.spec.order {
-            HitOrder::Oldest => found.take(wanted.limit).collect(),
-            HitOrder::Best | HitOrder::Newest => found.rev().take(wanted.limit).collect(),
+        let found = match filter.spec.order {
+            HitOrder::Oldest => found.take(filter.limit).collect(),
+            HitOrder::Best | HitOrder::Newest => found.rev().take(filter.limit).collect(),
         };
         Ok((found, true))
     }
 }
 
-/// Runs a query for messages with the rest of what is wanted of them.
+/// Runs a SELECT that matches an expression, with the conditions of the filter added.
 fn query_candidates(
     sql: &mut dyn Sql,
-    test: &str,
+    select: &str,
     expression: &str,
-    wanted: &CandidateFilter,
+    filter: &CandidateFilter,
 ) -> Result<Vec<Candidate>> {
-    let find = wanted.spec;
-    let order = if find.order == HitOrder::Oldest { "ASC" } else { "DESC" };
+    let spec = filter.spec;
+    let order = if spec.order == HitOrder::Oldest { "ASC" } else { "DESC" };
     let text = format!(
-        "{test} AND number >= $2 AND number < $3 AND at >= $4 AND at < $5 \
+        "{select} AND number >= $2 AND number < $3 AND at >= $4 AND at < $5 \
          AND ($6 = '' OR role = ANY (CAST(string_to_array($6, ' ') AS BIGINT[]))) \
          AND ($7 = '' OR lane <> ALL (CAST(string_to_array($7, ' ') AS BIGINT[]))) ORDER BY number {order} LIMIT $8"
     );
-    let listed = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
-    let roles = listed(&find.roles.iter().map(|role| role_number(*role)).collect::<Vec<_>>());
-    let lanes = listed(wanted.excluded_lanes);
+    let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
+    let roles = list(&spec.roles.iter().map(|role| role_number(*role)).collect::<Vec<_>>());
+    let lanes = list(filter.excluded_lanes);
     let values = [
         SqlValue::Text(expression),
-        SqlValue::Int(wanted.numbers.start),
-        SqlValue::Int(wanted.numbers.end),
-        SqlValue::Int(find.since.map_or(i64::MIN, |since| since.0)),
-        SqlValue::Int(find.before.map_or(i64::MAX, |before| before.0)),
+        SqlValue::Int(filter.numbers.start),
+        SqlValue::Int(filter.numbers.end),
+        SqlValue::Int(spec.since.map_or(i64::MIN, |since| since.0)),
+        SqlValue::Int(spec.before.map_or(i64::MAX, |before| before.0)),
         SqlValue::Text(&roles),
         SqlValue::Text(&lanes),
-        SqlValue::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
+        SqlValue::Int(i64::try_from(filter.limit).unwrap_or(i64::MAX)),
     ];
-    let read = |mut row: Row| {
+    let read = |mut row: SqlRow| {
         let (number, lane, depth) = (row.integer()?, row.int()?, row.integer()?);
         let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
         Ok(Candidate { number, lane, depth, at, score })
@@ -228,63 +230,65 @@ fn vocabulary_words(vocabulary: &BTreeSet<String>) -> Vec<&str> {
     vocabulary.iter().map(String::as_str).filter(|word| !is_single_char_word(word)).collect()
 }
 
-/// The words of a message as PostgreSQL reads them, and how exact that is.
+/// Returns the words of a message in the syntax of `tsvector`, and its `exactness`: 0 if complete, 1 if positions
+/// were dropped, 2 if words were dropped.
 fn vector(words: &str) -> (String, i64) {
-    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut positions_by_word: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut n_words = 0;
     for word in words.split(' ').filter(|word| !word.is_empty()) {
         n_words += 1;
-        places.entry(word).or_default().push(n_words);
+        positions_by_word.entry(word).or_default().push(n_words);
     }
-    let n_bytes: usize = places.iter().map(|(word, places)| word.len() + 8 + 2 * places.len()).sum();
-    let is_long = n_bytes > MAX_VECTOR_BYTES;
-    let mut exactness = i64::from(is_long || n_words > MAX_POSITION);
+    let n_bytes: usize =
+        positions_by_word.iter().map(|(word, positions)| word.len() + 8 + 2 * positions.len()).sum();
+    let is_too_long = n_bytes > MAX_VECTOR_BYTES;
+    let mut exactness = i64::from(is_too_long || n_words > MAX_POSITION);
     let mut vector = String::new();
     let mut n_written = 0;
-    for (word, mut places) in places {
+    for (word, mut positions) in positions_by_word {
         n_written += word.len() + 8;
         if n_written > MAX_VECTOR_BYTES {
             return (vector, 2);
         }
         vector.push_str(&format!("'{word}'"));
-        if is_long {
+        if is_too_long {
             vector.push(' ');
             continue;
         }
-        if places.len() > MAX_POSITIONS_PER_WORD {
-            places.truncate(MAX_POSITIONS_PER_WORD);
+        if positions.len() > MAX_POSITIONS_PER_WORD {
+            positions.truncate(MAX_POSITIONS_PER_WORD);
             exactness = 1;
         }
-        places.retain(|place| *place < MAX_POSITION);
-        for (i, place) in places.iter().enumerate() {
-            vector.push_str(&format!("{}{place}", if i == 0 { ':' } else { ',' }));
+        positions.retain(|position| *position < MAX_POSITION);
+        for (i, position) in positions.iter().enumerate() {
+            vector.push_str(&format!("{}{position}", if i == 0 { ':' } else { ',' }));
         }
         vector.push(' ');
     }
     (vector, exactness)
 }
 
-/// Of what a query asks, what is looked for in vectors.
+/// How a query is matched with vectors.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Exactness {
-    /// Words behind one another.
-    Positions,
-    /// All the words, wherever they stand.
+enum MatchMode {
+    /// Phrases by their positions.
+    Phrases,
+    /// The words of phrases at any position; excluded terms are ignored.
     Words,
 }
 
-/// A query as PostgreSQL reads it. Words are letters and digits alone, so nothing in them needs care.
-fn match_expression(query: &ExpandedQuery, exactness: Exactness) -> String {
-    let between = if exactness == Exactness::Positions { " <-> " } else { " & " };
+/// Returns a query in the syntax of `tsquery`. Words are letters and digits, so they need no escaping.
+fn match_expression(query: &ExpandedQuery, mode: MatchMode) -> String {
+    let operator = if mode == MatchMode::Phrases { " <-> " } else { " & " };
     let phrase = |phrase: &Phrase| {
         let words: Vec<String> = phrase.words.iter().map(|word| format!("'{word}'")).collect();
-        format!("({})", words.join(between))
+        format!("({})", words.join(operator))
     };
     let term =
         |phrases: &Vec<Phrase>| format!("({})", phrases.iter().map(phrase).collect::<Vec<_>>().join(" | "));
     let group = |group: &ExpandedGroup| {
         let mut terms: Vec<String> = group.required.iter().map(term).collect();
-        if exactness == Exactness::Positions {
+        if mode == MatchMode::Phrases {
             terms.extend(group.excluded.iter().map(|phrases| format!("!{}", term(phrases))));
         }
         format!("({})", terms.join(" & "))

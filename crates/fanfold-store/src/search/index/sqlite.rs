@@ -1,9 +1,9 @@
-//! Full text in SQLite, by FTS5.
+//! The full text index in SQLite, based on FTS5.
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::database::sql::{Row, Sql, SqlValue, query_row};
-use crate::database::tables::{self, NODES, StoredMessage, read_node};
+use crate::database::sql::{Sql, SqlRow, SqlValue, query_row};
+use crate::database::tables::{self, SELECT_MESSAGES, StoredMessage, read_node};
 use crate::model::Millis;
 use crate::search::index::lookup::{CandidateFilter, Index, IndexEntry, MAX_SORTED_WORDS, role_number};
 use crate::search::index::memory::{MemoryIndex, WordStatistics};
@@ -14,35 +14,36 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Full text in SQLite.
+/// The full text index in SQLite.
 pub(crate) struct SqliteIndex;
 
-/// FTS5 reads all that is known of each word to rank one message. So much of that is still quick, for so many words.
+/// FTS5 reads all postings of each word to rank one message. It ranks queries up to this number of postings.
 const MAX_POSTINGS_READ: f64 = 60_000.0;
+/// FTS5 ranks queries with up to this number of phrases; the frequency of up to this number of words is estimated.
 const MAX_WORDS_COUNTED: usize = 16;
-/// Where it is not, so many messages are read themselves and ranked by what they say.
+/// The number of messages that are read and ranked in memory for other queries.
 const MAX_MESSAGES_SCORED: usize = 200;
-/// How common a word is, is told from its newest messages, so many of them.
+/// The frequency of a word is estimated from this number of newest messages that contain it.
 const SAMPLE_SIZE: i64 = 300;
 
 impl Index for SqliteIndex {
     fn try_lock(&self, _sql: &mut dyn Sql) -> Result<bool> {
-        // One transaction writes at a time.
+        // SQLite runs one writing transaction at a time.
         Ok(true)
     }
 
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        // Numbers are given by who writes, one at a time: none below the mark comes later.
+        // Numbers are allocated by one writing transaction at a time, so no number below the mark appears later.
         let text = format!(
-            "{NODES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
+            "{SELECT_MESSAGES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
              ORDER BY number LIMIT $1"
         );
         sql.query(&text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
     }
 
-    fn add(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
-        for IndexEntry { stored, words } in texts {
+    fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for IndexEntry { stored, words } in entries {
             let number = SqlValue::Int(stored.position.number);
             sql.execute(
                 "INSERT INTO texts (rowid, words) VALUES ($1, $2)",
@@ -61,7 +62,7 @@ impl Index for SqliteIndex {
         for word in vocabulary.iter().filter(|word| !is_single_char_word(word)) {
             let text =
                 "INSERT INTO vocabulary (word) VALUES ($1) ON CONFLICT (word) DO NOTHING RETURNING key";
-            // What has three letters has no other part.
+            // A word of up to three letters is its own only trigram, so it needs no entry.
             if let Some(mut new) = query_row(sql, text, &[SqlValue::Text(word)])?
                 && has_parts(word)
             {
@@ -69,15 +70,15 @@ impl Index for SqliteIndex {
                 sql.execute("INSERT INTO parts (rowid, word) VALUES ($1, $2)", &values)?;
             }
         }
-        let last = texts.iter().map(|text| text.stored.position.number).max().unwrap_or(0);
+        let last = entries.iter().map(|entry| entry.stored.position.number).max().unwrap_or(0);
         let mark = "INSERT INTO marks (name, value) VALUES ('indexed', $1) \
              ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE marks.value < excluded.value";
         sql.execute(mark, &[SqlValue::Int(last)])?;
         Ok(())
     }
 
-    fn remove(&self, sql: &mut dyn Sql, texts: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
-        for IndexEntry { stored, .. } in texts {
+    fn remove(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
+        for IndexEntry { stored, .. } in entries {
             let number = [SqlValue::Int(stored.position.number)];
             if sql.execute("DELETE FROM indexed WHERE number = $1", &number)? > 0 {
                 sql.execute("DELETE FROM texts WHERE rowid = $1", &number)?;
@@ -90,10 +91,10 @@ impl Index for SqliteIndex {
                 continue;
             }
             let text = "DELETE FROM vocabulary WHERE word = $1 RETURNING key";
-            if let Some(mut gone) = query_row(sql, text, &[SqlValue::Text(word)])?
+            if let Some(mut deleted) = query_row(sql, text, &[SqlValue::Text(word)])?
                 && has_parts(word)
             {
-                let values = [SqlValue::Int(gone.int()?), SqlValue::Text(word)];
+                let values = [SqlValue::Int(deleted.int()?), SqlValue::Text(word)];
                 sql.execute("INSERT INTO parts (parts, rowid, word) VALUES ('delete', $1, $2)", &values)?;
             }
         }
@@ -126,16 +127,16 @@ impl Index for SqliteIndex {
         Ok(())
     }
 
-    fn matching_words(&self, sql: &mut dyn Sql, like: &WordPattern, limit: usize) -> Result<Vec<String>> {
+    fn matching_words(&self, sql: &mut dyn Sql, pattern: &WordPattern, limit: usize) -> Result<Vec<String>> {
         let limit = SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        let read = |mut row: Row| row.text();
+        let read = |mut row: SqlRow| row.text();
         let order = "ORDER BY length(CAST(word AS BLOB)), word LIMIT $";
-        let rows = match like {
+        let rows = match pattern {
             WordPattern::Exact(word) => {
                 sql.query("SELECT word FROM vocabulary WHERE word = $1", &[SqlValue::Text(word)])?
             }
             WordPattern::StartsWith(part) => {
-                // The last character there is comes after every word that begins so.
+                // U+10FFFF sorts after every word with this prefix.
                 let end = format!("{part}\u{10ffff}");
                 let text = format!(
                     "SELECT word FROM (SELECT word FROM vocabulary WHERE word >= $1 AND word < $2 LIMIT $3) {order}4"
@@ -144,13 +145,13 @@ impl Index for SqliteIndex {
                     [SqlValue::Text(part), SqlValue::Text(&end), SqlValue::Int(MAX_SORTED_WORDS), limit];
                 sql.query(&text, &values)?
             }
-            // Words are letters and digits: none of them means something to LIKE.
+            // Words are letters and digits, so LIKE needs no escaping.
             WordPattern::EndsWith(part) | WordPattern::Contains(part) => {
-                let end = if matches!(like, WordPattern::EndsWith(_)) { "" } else { "%" };
-                let pattern = format!("%{part}{end}");
+                let end = if matches!(pattern, WordPattern::EndsWith(_)) { "" } else { "%" };
+                let like_pattern = format!("%{part}{end}");
                 let text =
                     format!("SELECT word FROM (SELECT word FROM parts WHERE word LIKE $1 LIMIT $2) {order}3");
-                sql.query(&text, &[SqlValue::Text(&pattern), SqlValue::Int(MAX_SORTED_WORDS), limit])?
+                sql.query(&text, &[SqlValue::Text(&like_pattern), SqlValue::Int(MAX_SORTED_WORDS), limit])?
             }
         };
         rows.into_iter().map(read).collect()
@@ -160,21 +161,21 @@ impl Index for SqliteIndex {
         &self,
         sql: &mut dyn Sql,
         query: &ExpandedQuery,
-        wanted: &CandidateFilter,
+        filter: &CandidateFilter,
     ) -> Result<(Vec<Candidate>, bool)> {
-        if query.alternatives.is_empty() || wanted.numbers.is_empty() {
+        if query.alternatives.is_empty() || filter.numbers.is_empty() {
             return Ok((Vec::new(), true));
         }
-        let sample = if wanted.is_ranked { Some(word_statistics(sql, query)?) } else { None };
-        let n_read: f64 = sample.iter().flat_map(|sample| sample.n_with.values()).sum();
+        let statistics = if filter.is_ranked { Some(word_statistics(sql, query)?) } else { None };
+        let n_read: f64 = statistics.iter().flat_map(|statistics| statistics.n_with.values()).sum();
         let is_cheap = n_read <= MAX_POSTINGS_READ && query.phrases().count() <= MAX_WORDS_COUNTED;
-        let score = match &sample {
+        let score = match &statistics {
             Some(_) if is_cheap => "CAST(bm25(texts) * -1000000 AS INTEGER)",
             _ => "0",
         };
-        let mut found = query_candidates(sql, query, wanted, score)?;
-        let Some(sample) = sample.filter(|_| !is_cheap) else { return Ok((found, true)) };
-        let mut index = MemoryIndex::for_query(query, sample);
+        let mut found = query_candidates(sql, query, filter, score)?;
+        let Some(statistics) = statistics.filter(|_| !is_cheap) else { return Ok((found, true)) };
+        let mut index = MemoryIndex::for_query(query, statistics);
         for candidate in found.iter().take(MAX_MESSAGES_SCORED) {
             if let Some(stored) = tables::node_by_number(sql, candidate.number as i64)? {
                 index.add(candidate.number, &stored.json);
@@ -189,17 +190,17 @@ impl Index for SqliteIndex {
     }
 }
 
-/// The messages of an expression with the rest of what is wanted of them.
+/// Runs the query and the filter, and computes scores with the SQL expression `score`.
 fn query_candidates(
     sql: &mut dyn Sql,
     query: &ExpandedQuery,
-    wanted: &CandidateFilter,
+    filter: &CandidateFilter,
     score: &str,
 ) -> Result<Vec<Candidate>> {
-    let find = wanted.spec;
-    let roles = in_list("AND i.role IN", find.roles.iter().map(|role| role_number(*role)));
-    let order = if find.order == HitOrder::Oldest { "ASC" } else { "DESC" };
-    // The index gives its rows in order, so that a common word costs no more than the rows that are taken.
+    let spec = filter.spec;
+    let roles = in_list("AND i.role IN", spec.roles.iter().map(|role| role_number(*role)));
+    let order = if spec.order == HitOrder::Oldest { "ASC" } else { "DESC" };
+    // FTS5 returns rows in order of their number, so a common word costs only the rows up to the limit.
     let text = format!(
         "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
          FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
@@ -208,17 +209,17 @@ fn query_candidates(
          ORDER BY t.rowid {order} LIMIT $7"
     );
     let expression = match_expression(query);
-    let lanes = format!("{:?}", wanted.excluded_lanes);
+    let lanes = format!("{:?}", filter.excluded_lanes);
     let values = [
         SqlValue::Text(&expression),
-        SqlValue::Int(wanted.numbers.start),
-        SqlValue::Int(wanted.numbers.end),
-        SqlValue::Int(find.since.map_or(i64::MIN, |since| since.0)),
-        SqlValue::Int(find.before.map_or(i64::MAX, |before| before.0)),
+        SqlValue::Int(filter.numbers.start),
+        SqlValue::Int(filter.numbers.end),
+        SqlValue::Int(spec.since.map_or(i64::MIN, |since| since.0)),
+        SqlValue::Int(spec.before.map_or(i64::MAX, |before| before.0)),
         SqlValue::Text(&lanes),
-        SqlValue::Int(i64::try_from(wanted.limit).unwrap_or(i64::MAX)),
+        SqlValue::Int(i64::try_from(filter.limit).unwrap_or(i64::MAX)),
     ];
-    let read = |mut row: Row| {
+    let read = |mut row: SqlRow| {
         let (number, lane, depth) = (row.integer()?, row.int()?, row.integer()?);
         let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
         Ok(Candidate { number, lane, depth, at, score })
@@ -226,8 +227,8 @@ fn query_candidates(
     sql.query(&text, &values)?.into_iter().map(read).collect()
 }
 
-/// About how many messages have each word of a query, from how close together the newest of them are. Nothing is
-/// known of the words of a query that has many.
+/// Estimates how many messages contain each word of a query, from the density of the newest of them. Only the first
+/// words of a long query are estimated.
 fn word_statistics(sql: &mut dyn Sql, query: &ExpandedQuery) -> Result<WordStatistics> {
     let last = "SELECT coalesce((SELECT max(number) FROM indexed), 0)";
     let n_messages = query_row(sql, last, &[])?.map_or(Ok(0), |mut row| row.int())?;
@@ -246,28 +247,29 @@ fn word_statistics(sql: &mut dyn Sql, query: &ExpandedQuery) -> Result<WordStati
     Ok(WordStatistics { n_messages: n_messages as f64, n_with })
 }
 
-/// A test for some numbers; none if there are none.
-fn in_list(test: &str, numbers: impl Iterator<Item = i64>) -> String {
+/// Returns a condition such as `AND i.role IN (1,2)`; empty if there are no numbers.
+fn in_list(condition: &str, numbers: impl Iterator<Item = i64>) -> String {
     let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
-    if numbers.is_empty() { String::new() } else { format!("{test} ({}) ", numbers.join(",")) }
+    if numbers.is_empty() { String::new() } else { format!("{condition} ({}) ", numbers.join(",")) }
 }
 
+/// Returns whether a word has parts of three letters other than itself.
 fn has_parts(word: &str) -> bool {
     word.chars().nth(3).is_some()
 }
 
-/// A query as FTS5 reads it. Words are letters and digits alone, so nothing in them needs care.
+/// Returns a query in the syntax of FTS5. Words are letters and digits, so they need no escaping.
 fn match_expression(query: &ExpandedQuery) -> String {
     let phrase = |phrase: &Phrase| format!("\"{}\"", phrase.words.join(" "));
     let term =
         |phrases: &Vec<Phrase>| format!("({})", phrases.iter().map(phrase).collect::<Vec<_>>().join(" OR "));
     let group = |group: &ExpandedGroup| {
-        let with = group.required.iter().map(term).collect::<Vec<_>>().join(" AND ");
+        let required = group.required.iter().map(term).collect::<Vec<_>>().join(" AND ");
         if group.excluded.is_empty() {
-            return format!("({with})");
+            return format!("({required})");
         }
-        let without = group.excluded.iter().map(term).collect::<Vec<_>>().join(" OR ");
-        format!("(({with}) NOT ({without}))")
+        let excluded = group.excluded.iter().map(term).collect::<Vec<_>>().join(" OR ");
+        format!("(({required}) NOT ({excluded}))")
     };
     query.alternatives.iter().map(group).collect::<Vec<_>>().join(" OR ")
 }

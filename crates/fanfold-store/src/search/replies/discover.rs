@@ -1,4 +1,4 @@
-//! Which sessions say this: the best message of each lineage, with what is around it and how it began and ended.
+//! Answers queries: the best hit of each lineage with its context, and the beginning and end of the session.
 
 use serde::Serialize;
 
@@ -12,51 +12,51 @@ use crate::search::text::message_text::message_text;
 use crate::search::text::snippet::snippet;
 use crate::store::{SessionFilter, StoreError};
 
-/// So many messages stand for the beginning and the end of a session.
+/// The number of messages shown from the beginning and from the end of a session.
 const N_BOOKEND: usize = 3;
-/// So many are looked at for them: the first ones may be instructions and results.
+/// The number of messages that are read for them, because some may be instructions and tool results.
 const BOOKEND_REACH: u32 = 16;
-/// So many more results are looked at than are shown.
+/// The number of extra hits to request, because some may be unreadable.
 const N_SPARE: usize = 10;
-/// What jobs said by themselves comes after what people were told.
+/// The sources of scheduled jobs, whose hits follow those of conversations.
 const LOW_PRIORITY_SOURCES: [&str; 1] = ["cron"];
-/// A longer text is shown by its ends.
-const LONGEST_TEXT: usize = 4_000;
+/// The default for `max_chars`; longer texts are truncated in the middle.
+const DEFAULT_MAX_CHARS: usize = 4_000;
 
-/// A session that says it.
+/// A session in a [`DiscoverReply`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiscoveredSession {
     /// The session.
     pub session_id: String,
-    /// About the session.
+    /// Data about the session.
     #[serde(flatten)]
     pub meta: SessionMeta,
-    /// In whose name the message is; `session_title` where the session is called so.
+    /// The role of the message; `session_title` if the query is the title of the session.
     pub matched_role: &'static str,
-    /// The message.
+    /// The number of the message; `None` for a match of the title.
     pub match_message_id: Option<u64>,
-    /// A few words of it, hits between `>>>` and `<<<`.
+    /// An excerpt of the message with the hits between `>>>` and `<<<`.
     pub snippet: String,
-    /// How the session began.
+    /// The first messages of the session.
     pub bookend_start: Vec<DisplayMessage>,
-    /// What is around the message.
+    /// The messages around the hit.
     pub messages: Vec<DisplayMessage>,
-    /// How the session ended, so far.
+    /// The last messages of the session.
     pub bookend_end: Vec<DisplayMessage>,
-    /// How many messages come before those around it.
+    /// The number of messages before those around the hit.
     pub messages_before: u32,
-    /// How many come after them.
+    /// The number of messages after those around the hit.
     pub messages_after: u32,
-    /// The session it came from.
+    /// The parent session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<String>,
-    /// How it came from there: `rotation`, `fork`, `subagent`.
+    /// The relation to the parent: `rotation`, `fork`, `subagent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relation: Option<&'static str>,
-    /// Forks that have the same message.
+    /// Forks that contain the same message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also_in: Vec<String>,
-    /// It is of the caller's own session, but no longer in its view.
+    /// True if the message belongs to the caller's session, but is no longer in its view.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,
 }
@@ -76,15 +76,15 @@ impl ProfileSearch<'_> {
         let query = Query::parse(text);
         let limit = request.limit(3);
         let sources = request.sources();
-        let is_anywhere = sources.is_empty() && session.is_none();
-        let quiet = if is_anywhere { &QUIET_SOURCES[..] } else { &[] };
-        let last = if is_anywhere { &LOW_PRIORITY_SOURCES[..] } else { &[] };
-        let mut find = SearchSpec {
+        let is_unrestricted = sources.is_empty() && session.is_none();
+        let quiet = if is_unrestricted { &QUIET_SOURCES[..] } else { &[] };
+        let low_priority = if is_unrestricted { &LOW_PRIORITY_SOURCES[..] } else { &[] };
+        let mut spec = SearchSpec {
             query: query.clone(),
             roles: request.roles()?,
             sources,
             excluded_sources: quiet.iter().map(|source| (*source).to_owned()).collect(),
-            // In one session, each message is a result.
+            // Within one session, every message is a result.
             is_one_per_lineage: session.is_none(),
             session,
             since: request.since(),
@@ -94,28 +94,28 @@ impl ProfileSearch<'_> {
             limit: limit + N_SPARE,
             offset: request.offset(),
             excluded_root: None,
-            low_priority_sources: last.iter().map(|source| (*source).to_owned()).collect(),
+            low_priority_sources: low_priority.iter().map(|source| (*source).to_owned()).collect(),
         };
         let mut results = Vec::new();
-        // The session that is called so is the first result, and on no other page.
-        if find.session.is_none()
-            && let Some((root, result)) = self.find_by_title(text, &find)?
+        // A session with this title is the first result of the first page, and excluded from the other results.
+        if spec.session.is_none()
+            && let Some((root, result)) = self.find_by_title(text, &spec)?
         {
-            find.excluded_root = Some(root);
-            if find.offset == 0 {
+            spec.excluded_root = Some(root);
+            if spec.offset == 0 {
                 results.push(result);
             } else {
-                find.offset -= 1;
+                spec.offset -= 1;
             }
         }
-        let mut hits = self.store.search(&find)?;
+        let mut hits = self.store.search(&spec)?;
         let mut widened = false;
         if hits.hits.is_empty()
             && hits.n_skipped == 0
             && let Some(wide) = query.widened()
         {
-            find.query = wide;
-            hits = self.store.search(&find)?;
+            spec.query = wide;
+            hits = self.store.search(&spec)?;
             widened = !hits.hits.is_empty();
         }
         let sessions_searched = hits.n_lineages.max(results.len());
@@ -124,9 +124,9 @@ impl ProfileSearch<'_> {
             if results.len() >= limit {
                 break;
             }
-            match self.describe_hit(found, &find.query, request) {
-                // A session with a message missing does not keep the others from being shown.
-                Err(SearchError::Store(StoreError::Broken(_))) => {}
+            match self.describe_hit(found, &spec.query, request) {
+                // A session with a missing message does not hide the others.
+                Err(SearchError::Store(StoreError::Corrupt(_))) => {}
                 result => results.push(result?),
             }
         }
@@ -147,11 +147,11 @@ impl ProfileSearch<'_> {
         })
     }
 
-    /// The session that is called so, or the newest one that went on with it.
+    /// Returns the last active session in the lineage of the session with a title, and the root of the lineage.
     fn find_by_title(
         &self,
         title: &str,
-        find: &SearchSpec,
+        spec: &SearchSpec,
     ) -> Result<Option<(SessionId, DiscoveredSession)>, SearchError> {
         let filter =
             SessionFilter { title: Some(title.to_owned()), limit: Some(1), ..SessionFilter::default() };
@@ -159,12 +159,12 @@ impl ProfileSearch<'_> {
         let lineage =
             SessionFilter { root: Some(named.root.clone()), limit: Some(1), ..SessionFilter::default() };
         let row = self.store.sessions(&lineage)?.pop().unwrap_or(named);
-        let is_own = find.live.as_ref().is_some_and(|live| live.session == row.id);
-        let is_meant = (find.sources.is_empty() || find.sources.contains(&row.source))
-            && !find.excluded_sources.contains(&row.source)
-            && find.since.is_none_or(|since| row.updated_at >= since)
-            && find.before.is_none_or(|before| row.started_at < before);
-        if is_own || !is_meant {
+        let is_own = spec.live.as_ref().is_some_and(|live| live.session == row.id);
+        let is_selected = (spec.sources.is_empty() || spec.sources.contains(&row.source))
+            && !spec.excluded_sources.contains(&row.source)
+            && spec.since.is_none_or(|since| row.updated_at >= since)
+            && spec.before.is_none_or(|before| row.started_at < before);
+        if is_own || !is_selected {
             return Ok(None);
         }
         let (start, end) = self.bookends(&row, 0..0)?;
@@ -194,8 +194,8 @@ impl ProfileSearch<'_> {
         request: &SearchRequest,
     ) -> Result<DiscoveredSession, SearchError> {
         let row = &found.session;
-        let longest = request.max_chars(Some(LONGEST_TEXT));
-        let (mut messages, range) = self.window(row, found.node.depth, request.window(), longest)?;
+        let max_chars = request.max_chars(Some(DEFAULT_MAX_CHARS));
+        let (mut messages, range) = self.window(row, found.node.depth, request.window(), max_chars)?;
         messages.iter_mut().for_each(|message| message.anchor = message.id == found.node.number);
         let (start, end) = self.bookends(row, range.clone())?;
         let own = self.search.caller.as_ref().map(|caller| &caller.session);
@@ -217,25 +217,25 @@ impl ProfileSearch<'_> {
         })
     }
 
-    /// The first and the last things that people and the model said, where they are not shown already.
+    /// Returns the first and the last texts of the user and the model, without those in `shown`.
     fn bookends(
         &self,
         row: &SessionRow,
         shown: std::ops::Range<u32>,
     ) -> Result<(Vec<DisplayMessage>, Vec<DisplayMessage>), SearchError> {
         let n = row.n_messages;
-        let says_something = |node: &Node| {
+        let spoken_message = |node: &Node| {
             let is_spoken = matches!(node.role, Role::User | Role::Assistant);
-            let message = DisplayMessage::from_node(node, Some(LONGEST_TEXT));
+            let message = DisplayMessage::from_node(node, Some(DEFAULT_MAX_CHARS));
             (is_spoken && !message.content.is_empty()).then_some(message)
         };
         let before = if shown.is_empty() { n } else { shown.start };
         let head = self.chain(row, 0..BOOKEND_REACH.min(before))?;
-        let start: Vec<DisplayMessage> = head.iter().filter_map(says_something).take(N_BOOKEND).collect();
+        let start: Vec<DisplayMessage> = head.iter().filter_map(spoken_message).take(N_BOOKEND).collect();
         let after = if shown.is_empty() { head.last().map_or(0, |node| node.depth + 1) } else { shown.end };
         let tail = self.chain(row, n.saturating_sub(BOOKEND_REACH).max(after)..n)?;
         let mut end: Vec<DisplayMessage> =
-            tail.iter().rev().filter_map(says_something).take(N_BOOKEND).collect();
+            tail.iter().rev().filter_map(spoken_message).take(N_BOOKEND).collect();
         end.reverse();
         Ok((start, end))
     }

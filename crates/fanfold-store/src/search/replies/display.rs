@@ -1,4 +1,4 @@
-//! A message as it is shown to whoever searched: the same fields, whatever format it came in.
+//! Messages in search replies, with the same fields for every wire format.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -6,85 +6,85 @@ use serde_json::{Value, json};
 use crate::model::{Millis, Node};
 use crate::search::text::json::parse_lenient;
 
-/// A message as it is shown.
+/// A message in a search reply.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DisplayMessage {
-    /// Its number in the store: what `around_message_id` takes.
+    /// The number in the store, a value for `around_message_id`.
     pub id: u64,
-    /// In whose name it is.
+    /// The role of the author.
     pub role: &'static str,
-    /// Its text.
+    /// The text.
     pub content: String,
-    /// When it was said, in seconds since 1970.
+    /// The time of the message, in seconds since 1970.
     pub timestamp: f64,
-    /// How many messages come before it in its session.
+    /// The number of preceding messages in the session.
     pub position: u32,
-    /// What the model thought, where that is known.
+    /// The model's reasoning, if the message has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// Which tool a result is of.
+    /// For a result, the name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
-    /// The calls it makes.
+    /// The tool calls of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<Value>>,
-    /// Which call a result is of.
+    /// For a result, the id of its call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// How many characters the content has, where it is not shown whole.
+    /// The number of characters of the whole content, if it is truncated here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_chars: Option<usize>,
-    /// It is the message that was found or asked for.
+    /// True if this is the hit or the requested message.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub anchor: bool,
 }
 
 impl DisplayMessage {
-    /// A message, its longest texts cut to so many characters.
-    pub(crate) fn from_node(node: &Node, longest: Option<usize>) -> DisplayMessage {
-        let mut pieces = MessageParts::default();
+    /// Converts a stored message, and truncates its texts to `max_chars` characters each.
+    pub(crate) fn from_node(node: &Node, max_chars: Option<usize>) -> DisplayMessage {
+        let mut parts = MessageParts::default();
         match parse_lenient(&node.json) {
-            Some(message) => pieces.add_message(&message),
-            None => pieces.content.push(node.json.to_string()),
+            Some(message) => parts.add_message(&message),
+            None => parts.content.push(node.json.to_string()),
         }
-        let content = pieces.content.join("\n");
+        let content = parts.content.join("\n");
         let n_chars = content.chars().count();
-        let content = truncate_middle(content, longest);
+        let content = truncate_middle(content, max_chars);
         let none_if_empty = |text: String| Some(text).filter(|text| !text.is_empty());
-        let calls = pieces.calls.into_iter().map(|call| call.print(longest)).collect::<Vec<_>>();
+        let calls = parts.calls.into_iter().map(|call| call.print(max_chars)).collect::<Vec<_>>();
         DisplayMessage {
             id: node.number,
             role: node.role.name(),
             content,
             timestamp: unix_seconds(node.at),
             position: node.depth,
-            reasoning: none_if_empty(truncate_middle(pieces.reasoning.join("\n"), longest)),
-            tool_name: pieces.tool_name,
+            reasoning: none_if_empty(truncate_middle(parts.reasoning.join("\n"), max_chars)),
+            tool_name: parts.tool_name,
             tool_calls: Some(calls).filter(|calls| !calls.is_empty()),
-            tool_call_id: pieces.tool_call_id,
-            content_chars: longest.filter(|longest| n_chars > *longest).map(|_| n_chars),
+            tool_call_id: parts.tool_call_id,
+            content_chars: max_chars.filter(|max_chars| n_chars > *max_chars).map(|_| n_chars),
             anchor: false,
         }
     }
 }
 
-/// A moment in seconds, as the fields give it.
+/// Converts a time to seconds.
 pub(crate) fn unix_seconds(at: Millis) -> f64 {
     at.0 as f64 / 1_000.0
 }
 
-/// The first and the last half of a text that is too long.
-fn truncate_middle(text: String, longest: Option<usize>) -> String {
-    let Some(longest) = longest else { return text };
-    let n_chars = if text.len() <= longest { text.len() } else { text.chars().count() };
-    if n_chars <= longest {
+/// Truncates a long text to its first and last half.
+fn truncate_middle(text: String, max_chars: Option<usize>) -> String {
+    let Some(max_chars) = max_chars else { return text };
+    let n_chars = if text.len() <= max_chars { text.len() } else { text.chars().count() };
+    if n_chars <= max_chars {
         return text;
     }
-    let head = longest.div_ceil(2);
-    let tail = longest - head;
+    let head = max_chars.div_ceil(2);
+    let tail = max_chars - head;
     let at = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(at, _)| at);
     let (head, tail) = (&text[..at(head)], &text[at(n_chars - tail)..]);
-    format!("{head}\n[… {} characters …]\n{tail}", n_chars - longest)
+    format!("{head}\n[… {} characters …]\n{tail}", n_chars - max_chars)
 }
 
 struct DisplayCall {
@@ -94,8 +94,8 @@ struct DisplayCall {
 }
 
 impl DisplayCall {
-    fn print(self, longest: Option<usize>) -> Value {
-        let function = json!({ "name": self.name, "arguments": truncate_middle(self.arguments, longest) });
+    fn print(self, max_chars: Option<usize>) -> Value {
+        let function = json!({ "name": self.name, "arguments": truncate_middle(self.arguments, max_chars) });
         match self.id {
             Some(id) => json!({ "id": id, "type": "function", "function": function }),
             None => json!({ "type": "function", "function": function }),
@@ -103,6 +103,7 @@ impl DisplayCall {
     }
 }
 
+/// The parts of a message, collected from any wire format.
 #[derive(Default)]
 struct MessageParts {
     content: Vec<String>,
@@ -195,7 +196,7 @@ impl MessageParts {
     }
 }
 
-/// A text as it is, anything else as JSON.
+/// Returns a string unquoted, and any other value as JSON.
 fn text_or_json(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -209,23 +210,23 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::model::{NodeId, role_of};
+    use crate::model::{NodeId, Role};
 
-    fn check(json: &str, longest: Option<usize>, expected: &Expect) {
+    fn check(json: &str, max_chars: Option<usize>, expected: &Expect) {
         let node = Node {
             id: NodeId::new(None, json),
             parent: None,
             number: 7,
             depth: 0,
-            role: role_of(json),
+            role: Role::from_message(json),
             at: Millis(1_500),
             json: json.into(),
         };
-        expected.assert_eq(&serde_json::to_string(&DisplayMessage::from_node(&node, longest)).unwrap());
+        expected.assert_eq(&serde_json::to_string(&DisplayMessage::from_node(&node, max_chars)).unwrap());
     }
 
     #[test]
-    fn every_format_is_shown_alike() {
+    fn all_formats_have_the_same_fields() {
         check(
             r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"ls","arguments":"{}"}}]}"#,
             None,
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_keep_both_ends() {
+    fn long_texts_are_truncated_in_the_middle() {
         check(
             r#"{"role":"user","content":"äbcdefghijö"}"#,
             Some(4),

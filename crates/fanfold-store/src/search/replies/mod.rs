@@ -1,8 +1,8 @@
 //! Search requests and the four kinds of reply: discover, scroll, read, browse.
 
-pub(crate) mod request; //  what a caller may ask
-pub(crate) mod display; //  a message in a reply
-pub(crate) mod discover; // the first kind of reply
+pub(crate) mod request; //  search requests and errors
+pub(crate) mod display; //  messages in replies
+pub(crate) mod discover; // the reply to a query
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,166 +15,166 @@ use crate::search::replies::request::{NoProfiles, Profiles, SearchError, SearchR
 use crate::search::spec::LiveMessages;
 use crate::store::{SessionFilter, Store};
 
-/// A session that is longer is read by its head and its tail.
+/// Longer sessions are shown by their head and tail.
 const READ_WHOLE: u32 = 30;
 const READ_HEAD: u32 = 20;
 const READ_TAIL: u32 = 10;
-/// A first line of a session is no longer than this.
+/// The maximum length of a session's preview.
 const PREVIEW_CHARS: usize = 60;
-/// Sessions of these sources work for others and are shown when asked for.
+/// The sources of sessions that are shown only if requested explicitly.
 pub(crate) const QUIET_SOURCES: [&str; 2] = ["subagent", "tool"];
 
-/// Where to search, and who asks.
+/// Answers search requests on a store and other profiles.
 pub struct Searcher<'a> {
     /// The store.
     pub store: &'a dyn Store,
-    /// Other stores.
+    /// The stores of other profiles.
     pub profiles: &'a dyn Profiles,
-    /// Who asks, and what they see already.
+    /// The calling session with the messages in its view, which are left out of the hits.
     pub caller: Option<LiveMessages>,
 }
 
-/// An answer. Its JSON has the fields that agents know, and a few more.
+/// A reply. Its JSON has the fields that agents already know, and a few more.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "mode", rename_all = "lowercase")]
 pub enum SearchReply {
-    /// Which sessions say this.
+    /// Sessions that match a query.
     Discover(DiscoverReply),
-    /// What was said around a message.
+    /// The messages around a message.
     Scroll(ScrollReply),
-    /// What was said in a session.
+    /// The messages of a session.
     Read(ReadReply),
-    /// The last sessions.
+    /// The most recent sessions.
     Browse(BrowseReply),
 }
 
-/// Which sessions say this.
+/// Sessions that match a query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiscoverReply {
-    /// Always so: an error is no reply.
+    /// Always true; an error has its own JSON.
     pub success: bool,
-    /// What was looked for.
+    /// The query.
     pub query: String,
-    /// The best of each lineage.
+    /// The best hit of each lineage.
     pub results: Vec<DiscoveredSession>,
-    /// How many there are.
+    /// The number of results.
     pub count: usize,
-    /// How many lineages had something to say.
+    /// The number of lineages with a candidate.
     pub sessions_searched: usize,
-    /// No message has these words, but these have them as parts of words.
+    /// True if no message contains these words, and the results contain them as parts of words.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub widened: bool,
-    /// So many messages have these words that only the newest of them were ranked.
+    /// True if only the newest of very many candidates were ranked, or a part of a word has too many expansions.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bounded: bool,
-    /// What to do next.
+    /// A hint for the next request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The profile they are in, if it is another one.
+    /// The profile of the results, if it is not the caller's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
-/// What was said around a message.
+/// The messages around a message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScrollReply {
-    /// Always so: an error is no reply.
+    /// Always true; an error has its own JSON.
     pub success: bool,
     /// The session.
     pub session_id: String,
-    /// The message.
+    /// The number of the message.
     pub around_message_id: u64,
-    /// About the session.
+    /// Data about the session.
     pub session_meta: SessionMeta,
-    /// So many on either side.
+    /// The maximum number of messages on either side.
     pub window: u32,
     /// The messages.
     pub messages: Vec<DisplayMessage>,
-    /// How many come before them.
+    /// The number of messages before them in the session.
     pub messages_before: u32,
-    /// How many come after them.
+    /// The number of messages after them in the session.
     pub messages_after: u32,
-    /// The message is in another session than was said.
+    /// A warning that the message is in another session of the lineage than requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// The profile it is in, if it is another one.
+    /// The profile of the session, if it is not the caller's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
-/// What was said in a session.
+/// The messages of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadReply {
-    /// Always so: an error is no reply.
+    /// Always true; an error has its own JSON.
     pub success: bool,
     /// The session.
     pub session_id: String,
-    /// About the session.
+    /// Data about the session.
     pub session_meta: SessionMeta,
-    /// How many messages it has.
+    /// The number of messages in the session.
     pub message_count: u32,
-    /// Whether there are more than these.
+    /// True if messages were left out.
     pub truncated: bool,
-    /// All of them, or the first and the last ones.
+    /// All messages, or the first and the last ones.
     pub messages: Vec<DisplayMessage>,
-    /// What to do next.
+    /// A hint for the next request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The profile it is in, if it is another one.
+    /// The profile of the session, if it is not the caller's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
-/// The last sessions.
+/// The most recent sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BrowseReply {
-    /// Always so: an error is no reply.
+    /// Always true; an error has its own JSON.
     pub success: bool,
-    /// The newest first.
+    /// The sessions, the last written to first.
     pub results: Vec<BrowsedSession>,
-    /// How many there are.
+    /// The number of results.
     pub count: usize,
-    /// What to do next.
+    /// A hint for the next request.
     pub message: String,
-    /// The profile they are in, if it is another one.
+    /// The profile of the results, if it is not the caller's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
-/// One of the last sessions.
+/// A session in a [`BrowseReply`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BrowsedSession {
-    /// Its id.
+    /// The id.
     pub session_id: String,
-    /// What people call it.
+    /// The title.
     pub title: Option<String>,
-    /// Who made it.
+    /// The program that created it.
     pub source: String,
-    /// When it was made, in seconds since 1970.
+    /// When it was created, in seconds since 1970.
     pub started_at: f64,
-    /// When something was last said, in seconds since 1970.
+    /// When it was last written to, in seconds since 1970.
     pub last_active: f64,
-    /// How many messages it has.
+    /// The number of messages.
     pub message_count: u32,
-    /// How it begins.
+    /// The beginning of the first user message.
     pub preview: String,
-    /// The session it was forked from.
+    /// The parent session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session_id: Option<String>,
 }
 
-/// What is known about a session.
+/// Data about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionMeta {
-    /// When it began.
+    /// When it was created.
     pub when: String,
-    /// Who made it.
+    /// The program that created it.
     pub source: String,
-    /// The model it was sent to.
+    /// The model that it was last sent to.
     pub model: Option<String>,
-    /// What people call it.
+    /// The title.
     pub title: Option<String>,
-    /// What it is for.
+    /// The goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// Why it ended.
@@ -183,12 +183,12 @@ pub struct SessionMeta {
 }
 
 impl<'a> Searcher<'a> {
-    /// A search in one store, for nobody in particular.
+    /// Creates a searcher on one store, without other profiles and a calling session.
     pub fn new(store: &'a dyn Store) -> Searcher<'a> {
         Searcher { store, profiles: &NoProfiles, caller: None }
     }
 
-    /// Answers whatever is asked.
+    /// Answers a request.
     pub fn answer(&self, request: &SearchRequest) -> Result<SearchReply, SearchError> {
         let (profile, session) = self.resolve_profile(request)?;
         let query = request.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
@@ -197,7 +197,7 @@ impl<'a> Searcher<'a> {
         }
         let here = ProfileSearch { search: self, store: self.store, profile: None };
         match here.answer(request, query, session) {
-            // A session that is not here may be in another profile: ids are unique, and people forget where they were.
+            // Look for an unknown session in the other profiles, because ids are unique across profiles.
             Err(SearchError::NoSession(session)) => {
                 for name in self.profiles.names() {
                     let Ok(store) = self.profiles.open(&name) else { continue };
@@ -211,21 +211,22 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// The profile and the session that are meant. A session of ours may have a name that looks like both.
+    /// Returns the requested profile and session. An existing session of this store may have an id that looks like
+    /// `profile/session`.
     fn resolve_profile<'r>(
         &self,
         request: &'r SearchRequest,
     ) -> Result<(Option<&'r str>, Option<SessionId>), SearchError> {
         let (profile, session) = request.profile_and_session();
-        let whole = request.session_id.as_deref().map(|name| SessionId(name.trim().to_owned()));
-        let is_given = request.profile.as_deref().is_some_and(|profile| !profile.trim().is_empty());
-        match whole.filter(|whole| profile.is_some() && !is_given && whole.0.contains('/')) {
-            Some(whole) if self.store.session(&whole)?.is_some() => Ok((None, Some(whole))),
+        let full_id = request.session_id.as_deref().map(|name| SessionId(name.trim().to_owned()));
+        let has_profile_field = request.profile.as_deref().is_some_and(|profile| !profile.trim().is_empty());
+        match full_id.filter(|id| profile.is_some() && !has_profile_field && id.0.contains('/')) {
+            Some(full_id) if self.store.session(&full_id)?.is_some() => Ok((None, Some(full_id))),
             _ => Ok((profile, session)),
         }
     }
 
-    /// Answers in JSON: what agents are told, also when there is no answer.
+    /// Answers a request with the JSON for agents. An error becomes JSON, too.
     pub fn answer_json(&self, request: &SearchRequest) -> Value {
         let error = |error: &dyn std::fmt::Display| serde_json::json!({ "success": false, "error": error.to_string() });
         match self.answer(request) {
@@ -246,13 +247,13 @@ impl<'a> Searcher<'a> {
             return Err(SearchError::NoProfile { name: name.to_owned(), known });
         }
         let store = self.profiles.open(name)?;
-        // What the caller sees is of its own store.
+        // The caller's session is in its own store, so it has no live messages here.
         let search = Searcher { store: &*store, profiles: &NoProfiles, caller: None };
         ProfileSearch { search: &search, store: &*store, profile: Some(name) }.answer(request, query, session)
     }
 }
 
-/// Where an answer is looked for.
+/// A search in the store of one profile.
 pub(crate) struct ProfileSearch<'a> {
     pub(crate) search: &'a Searcher<'a>,
     pub(crate) store: &'a dyn Store,
@@ -299,7 +300,7 @@ impl ProfileSearch<'_> {
         let (row, warning) = if owners.contains(id) {
             (named, None)
         } else {
-            // It may be in a session that went on with this one, or that this one went on with.
+            // The message may be in another rotation of the same lineage.
             let mut related = Vec::new();
             for owner in &owners {
                 related.extend(self.store.session(owner)?.filter(|row| row.root == named.root));
@@ -326,17 +327,17 @@ impl ProfileSearch<'_> {
         })
     }
 
-    /// The messages of a session around a depth.
+    /// Returns the messages of a session around a depth, and their depths.
     pub(crate) fn window(
         &self,
         row: &SessionRow,
         depth: u32,
         window: u32,
-        longest: Option<usize>,
+        max_chars: Option<usize>,
     ) -> Result<(Vec<DisplayMessage>, std::ops::Range<u32>), SearchError> {
         let range = depth.saturating_sub(window)..(depth + window + 1).min(row.n_messages);
         let nodes = self.chain(row, range.clone())?;
-        Ok((nodes.iter().map(|node| DisplayMessage::from_node(node, longest)).collect(), range))
+        Ok((nodes.iter().map(|node| DisplayMessage::from_node(node, max_chars)).collect(), range))
     }
 
     pub(crate) fn chain(
@@ -364,14 +365,14 @@ impl ProfileSearch<'_> {
                  {last} for what is between them"
             ));
         }
-        let longest = request.max_chars(None);
+        let max_chars = request.max_chars(None);
         Ok(ReadReply {
             success: true,
             session_id: row.id.0.clone(),
             session_meta: SessionMeta::from_row(&row),
             message_count: n,
             truncated,
-            messages: nodes.iter().map(|node| DisplayMessage::from_node(node, longest)).collect(),
+            messages: nodes.iter().map(|node| DisplayMessage::from_node(node, max_chars)).collect(),
             message,
             profile: self.profile(),
         })
@@ -396,20 +397,20 @@ impl ProfileSearch<'_> {
                 offset,
                 ..SessionFilter::default()
             };
-            // One that is broken does not keep the others from being shown.
-            let ReadableSessions { rows, broken } = readable_sessions(self.store, &filter);
-            if let Some(error) = broken.into_iter().next().filter(|_| rows.is_empty()) {
+            // An unreadable session does not hide the others.
+            let ReadableSessions { rows, errors } = readable_sessions(self.store, &filter);
+            if let Some(error) = errors.into_iter().next().filter(|_| rows.is_empty()) {
                 return Err(error.into());
             }
             let is_last = rows.is_empty();
             for row in rows {
                 let is_quiet = QUIET_SOURCES.contains(&row.source.as_str());
-                let is_meant = if sources.is_empty() { !is_quiet } else { sources.contains(&row.source) };
+                let is_selected = if sources.is_empty() { !is_quiet } else { sources.contains(&row.source) };
                 let is_new = !seen.contains(&row.root);
-                if !is_meant || !is_new || own_root.as_ref() == Some(&row.root) || row.tip.is_none() {
+                if !is_selected || !is_new || own_root.as_ref() == Some(&row.root) || row.tip.is_none() {
                     continue;
                 }
-                // The last written to of a lineage comes first, and stands for it.
+                // The first row of a lineage is its last active session, which represents the lineage.
                 seen.push(row.root.clone());
                 if n_skipped < request.offset() {
                     n_skipped += 1;

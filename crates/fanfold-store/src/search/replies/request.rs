@@ -1,4 +1,4 @@
-//! What a caller may ask, and why there may be no answer.
+//! Search requests and errors.
 
 use serde::Deserialize;
 
@@ -6,51 +6,52 @@ use crate::model::{Millis, Role, SessionId};
 use crate::search::spec::HitOrder;
 use crate::store::{Store, StoreError};
 
-/// What a caller asks. Which fields are given decides what for: a session and a message in it (scroll), a session
-/// (read), words (discover), or nothing (browse).
+/// A search request. The fields select the kind of reply: a session and a message in it (scroll), a session (read), a
+/// query (discover), or none of them (browse).
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct SearchRequest {
-    /// Words to look for.
+    /// The query.
     pub query: Option<String>,
-    /// At most so many results, from 1 to 10; 3 if none is given (browse: 10).
+    /// The maximum number of results, from 1 to 10; default 3 (browse: 10).
     pub limit: Option<i64>,
-    /// The newest or the oldest first; the best, if nothing is said.
+    /// Sort by date instead of by score.
     pub sort: Option<DateOrder>,
-    /// A session; `profile/session` where it is in another profile. With words: only there.
+    /// A session; `profile/session` if it is in another profile. A query then searches only this session.
     pub session_id: Option<String>,
     /// The number of a message.
     pub around_message_id: Option<i64>,
-    /// So many messages on either side, from 1 to 20; 5 if none is given.
+    /// The number of messages on either side of a hit, from 1 to 20; default 5.
     pub window: Option<i64>,
-    /// Roles, by commas: user, assistant, tool, system, other. All but system if nothing is said.
+    /// Comma-separated roles: user, assistant, tool, system, other. Default: all except system.
     pub role_filter: Option<String>,
     /// Another profile.
     pub profile: Option<String>,
-    /// Sessions of these sources, by commas. All but `subagent` and `tool` if nothing is said.
+    /// Comma-separated sources of sessions. Default: all except `subagent` and `tool`.
     pub source_filter: Option<String>,
-    /// Said at this moment or later, in seconds since 1970.
+    /// Only messages of this time or later, in seconds since 1970.
     pub since: Option<f64>,
-    /// Said before this moment, in seconds since 1970.
+    /// Only messages before this time, in seconds since 1970.
     pub before: Option<f64>,
-    /// Results to skip.
+    /// The number of results to skip.
     pub offset: Option<i64>,
-    /// The longest text of a message that is shown whole, in characters; 4,000 in discover, else all of it.
+    /// Longer texts of messages are truncated to this number of characters; default 4,000 in discover, else
+    /// unlimited.
     pub max_chars: Option<i64>,
 }
 
-/// Which come first.
+/// The order of results by date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DateOrder {
-    /// The newest ones.
+    /// The newest first.
     Newest,
-    /// The oldest ones.
+    /// The oldest first.
     Oldest,
 }
 
 impl SearchRequest {
-    /// No more results than this are given at once.
+    /// The largest accepted `limit`.
     pub const MAX_RESULTS: i64 = 10;
 
     pub(crate) fn order(&self) -> HitOrder {
@@ -61,8 +62,8 @@ impl SearchRequest {
         }
     }
 
-    pub(crate) fn limit(&self, usual: usize) -> usize {
-        clamp(self.limit, usual, 1, Self::MAX_RESULTS)
+    pub(crate) fn limit(&self, default: usize) -> usize {
+        clamp(self.limit, default, 1, Self::MAX_RESULTS)
     }
 
     pub(crate) fn window(&self) -> u32 {
@@ -73,8 +74,8 @@ impl SearchRequest {
         clamp(self.offset, 0, 0, 10_000)
     }
 
-    pub(crate) fn max_chars(&self, usual: Option<usize>) -> Option<usize> {
-        self.max_chars.map(|given| clamp(Some(given), 0, 100, 10_000_000)).or(usual)
+    pub(crate) fn max_chars(&self, default: Option<usize>) -> Option<usize> {
+        self.max_chars.map(|given| clamp(Some(given), 0, 100, 10_000_000)).or(default)
     }
 
     pub(crate) fn since(&self) -> Option<Millis> {
@@ -85,7 +86,7 @@ impl SearchRequest {
         self.before.map(millis_from_seconds)
     }
 
-    /// The roles that are meant. Names that are no role are an error: silence would look like nothing was found.
+    /// Returns the requested roles. An unknown name is an error, because ignoring it would look like an empty result.
     pub(crate) fn roles(&self) -> Result<Vec<Role>, SearchError> {
         let names: Vec<&str> = split_list(self.role_filter.as_deref());
         if names.is_empty() {
@@ -102,7 +103,7 @@ impl SearchRequest {
         split_list(self.source_filter.as_deref()).into_iter().map(str::to_owned).collect()
     }
 
-    /// The profile and the session that are meant, where they are given.
+    /// Returns the requested profile and session, if any.
     pub(crate) fn profile_and_session(&self) -> (Option<&str>, Option<SessionId>) {
         let profile = self.profile.as_deref().map(str::trim).filter(|profile| !profile.is_empty());
         let session = self.session_id.as_deref().map(str::trim).filter(|session| !session.is_empty());
@@ -117,21 +118,21 @@ fn split_list(names: Option<&str>) -> Vec<&str> {
     names.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
-fn clamp(given: Option<i64>, usual: usize, least: i64, most: i64) -> usize {
-    given.map_or(usual, |given| given.clamp(least, most) as usize)
+fn clamp(given: Option<i64>, default: usize, min: i64, max: i64) -> usize {
+    given.map_or(default, |given| given.clamp(min, max) as usize)
 }
 
 fn millis_from_seconds(seconds: f64) -> Millis {
     Millis((seconds * 1_000.0) as i64)
 }
 
-/// Why there is no answer.
+/// Why a search request failed. Agents see these messages.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// There is no such session.
+    /// No session has this id.
     #[error("there is no session {0}\n\nhint: leave out session_id to see the last sessions")]
     NoSession(SessionId),
-    /// The session has no such message.
+    /// The session does not contain the message.
     #[error("session {session} has no message {number}\n\nhint: take an id from the messages of a result")]
     NoMessage {
         /// The session.
@@ -139,15 +140,15 @@ pub enum SearchError {
         /// The number.
         number: i64,
     },
-    /// There is no such role.
+    /// No role has this name.
     #[error("there is no role {0:?}\n\nhint: roles are user, assistant, tool, system and other")]
     NoRole(String),
-    /// There is no such profile.
+    /// No profile has this name.
     #[error("there is no profile {name:?}\n\nhint: profiles are {}", known.join(", "))]
     NoProfile {
-        /// Its name.
+        /// The requested name.
         name: String,
-        /// Those that there are.
+        /// The names of the existing profiles.
         known: Vec<String>,
     },
     /// The store could not be read.
@@ -155,16 +156,16 @@ pub enum SearchError {
     Store(#[from] StoreError),
 }
 
-/// Other people's stores, or other ones of the same person.
+/// The stores of other profiles.
 pub trait Profiles {
-    /// The names of all of them.
+    /// Returns the names of all profiles.
     fn names(&self) -> Vec<String>;
 
-    /// Opens one so that nothing in it can be changed.
+    /// Opens the store of a profile read-only.
     fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError>;
 }
 
-/// No other profile.
+/// No other profiles.
 #[derive(Debug, Clone, Copy)]
 pub struct NoProfiles;
 
@@ -174,6 +175,6 @@ impl Profiles for NoProfiles {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Store>, StoreError> {
-        Err(StoreError::Broken(format!("there is no profile {name}")))
+        Err(StoreError::Corrupt(format!("there is no profile {name}")))
     }
 }

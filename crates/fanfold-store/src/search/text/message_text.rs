@@ -1,66 +1,66 @@
-//! The text of a message: what a person would say is written in it.
+//! Extracts the searchable text of a message.
 //!
-//! It is made from the message's JSON alone, so any index can be made anew from the messages. Ids, signatures, types
-//! and encoded bytes are no text; the arguments of a call are, also where they are JSON inside a string.
+//! The text depends on the message's JSON only, so an index can be rebuilt from the messages. It excludes ids,
+//! signatures, types and encoded bytes, and includes the arguments of a call, even if they are JSON inside a string.
 
 use serde_json::Value;
 
 use crate::search::text::json::parse_lenient;
 
-/// The text of a message in any format, a line for each piece of it. What is no JSON is all text.
+/// Returns the searchable text of a message in any format, one line for each text in it. Invalid JSON counts as text.
 pub fn message_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     match parse_lenient(json) {
-        Some(message) => add(&message, KeyOwner::Message, &mut text),
+        Some(message) => add(&message, JsonKind::Message, &mut text),
         None => text.push_str(json),
     }
     text
 }
 
-/// Whose names the keys are.
+/// The kind of JSON, which determines the meaning of its keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum KeyOwner {
-    /// The format's: some of them hold no text.
+enum JsonKind {
+    /// A message: some keys of the wire format do not contain text.
     Message,
-    /// A tool's: whatever they hold was meant by somebody.
-    Data,
+    /// The arguments or result of a tool: every value is text.
+    ToolData,
 }
 
-fn add(value: &Value, inside: KeyOwner, text: &mut String) {
+fn add(value: &Value, kind: JsonKind, text: &mut String) {
     match value {
         Value::Null => {}
-        Value::Bool(_) if inside == KeyOwner::Message => {}
-        Value::Number(_) if inside == KeyOwner::Message => {}
-        Value::Bool(is_so) => add_line(if *is_so { "true" } else { "false" }, text),
+        Value::Bool(_) if kind == JsonKind::Message => {}
+        Value::Number(_) if kind == JsonKind::Message => {}
+        Value::Bool(value) => add_line(if *value { "true" } else { "false" }, text),
         Value::Number(number) => add_line(&number.to_string(), text),
         Value::String(line) if looks_encoded(line) => {}
         Value::String(line) => add_line(line, text),
-        Value::Array(items) => items.iter().for_each(|item| add(item, inside, text)),
+        Value::Array(items) => items.iter().for_each(|item| add(item, kind, text)),
         Value::Object(fields) => {
-            let is_of_text = fields.get("type").is_some_and(|kind| kind == "text");
+            let is_text = fields.get("type").is_some_and(|name| name == "text");
             for (key, field) in fields {
-                match (inside, key.as_str()) {
-                    // A document that is a text; of any other kind, these are bytes.
-                    (KeyOwner::Message, "data") if is_of_text => add(field, inside, text),
-                    // A result that is a number or a yes is what the tool said.
-                    (KeyOwner::Message, "content" | "output") if field.is_number() || field.is_boolean() => {
-                        add(field, KeyOwner::Data, text);
+                match (kind, key.as_str()) {
+                    // A text document; the data of other documents is encoded bytes.
+                    (JsonKind::Message, "data") if is_text => add(field, kind, text),
+                    // A number or boolean may be a tool's whole result.
+                    (JsonKind::Message, "content" | "output") if field.is_number() || field.is_boolean() => {
+                        add(field, JsonKind::ToolData, text);
                     }
-                    (KeyOwner::Message, key) if is_format_field(key) => {}
-                    (KeyOwner::Message, "arguments" | "input" | "args" | "response") => add_data(field, text),
-                    _ => add(field, inside, text),
+                    (JsonKind::Message, key) if is_format_field(key) => {}
+                    (JsonKind::Message, "arguments" | "input" | "args" | "response") => add_data(field, text),
+                    _ => add(field, kind, text),
                 }
             }
         }
     }
 }
 
-/// Adds arguments, which most formats write as JSON inside a string.
+/// Adds tool arguments, which most formats encode as JSON inside a string.
 fn add_data(value: &Value, text: &mut String) {
-    let opened = value.as_str().and_then(parse_lenient);
-    match opened {
-        Some(opened @ (Value::Object(_) | Value::Array(_))) => add(&opened, KeyOwner::Data, text),
-        _ => add(value, KeyOwner::Data, text),
+    let parsed = value.as_str().and_then(parse_lenient);
+    match parsed {
+        Some(parsed @ (Value::Object(_) | Value::Array(_))) => add(&parsed, JsonKind::ToolData, text),
+        _ => add(value, JsonKind::ToolData, text),
     }
 }
 
@@ -74,7 +74,7 @@ fn add_line(line: &str, text: &mut String) {
     text.push_str(line);
 }
 
-/// Whether a field of the format itself holds no text.
+/// Returns whether a key of the wire formats does not contain text.
 fn is_format_field(key: &str) -> bool {
     key == "id"
         || key.ends_with("_id")
@@ -103,7 +103,7 @@ fn is_format_field(key: &str) -> bool {
         )
 }
 
-/// Whether a string is bytes in disguise: long, without a space, and of the signs of base64 alone.
+/// Returns whether a string looks like base64: long, without spaces, and only base64 characters of several classes.
 fn looks_encoded(line: &str) -> bool {
     if line.starts_with("data:") && line.find(";base64,").is_some_and(|at| at < 100) {
         return true;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_calls_and_results_are_text() {
+    fn includes_contents_calls_and_results() {
         check(r#"{"role":"user","content":"fix the parser"}"#, "fix the parser");
         check(
             r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a/b.rs\",\"id\":\"ORD-7\",\"line\":42}"}}]}"#,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_documents_and_cut_characters_are_text() {
+    fn includes_numeric_results_documents_and_cut_characters() {
         check(r#"{"role":"tool","content":4711,"index":3}"#, "4711");
         check(r#"{"type":"function_call_output","output":true}"#, "true");
         check(
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_no_text() {
+    fn excludes_encoded_bytes() {
         let png = "iVBORw0KGgo9".repeat(100);
         check(
             &format!(
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_all_text() {
+    fn invalid_json_is_text() {
         check("not JSON", "not JSON");
         check(r#"{"content":"\ud800"#, r#"{"content":"\ud800"#);
         check("{\"arguments\":null}", "");

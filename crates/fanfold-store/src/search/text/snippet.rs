@@ -1,29 +1,29 @@
-//! A few words around what was found, with the hits marked.
+//! Excerpts of a text around the hits of a query.
 
 use std::ops::Range;
 
 use crate::search::query::{Query, Term};
 use crate::search::text::words::for_each_word;
 
-/// So many words are shown.
+/// The number of words in a snippet.
 const N_WORDS: usize = 40;
-/// No more letters than this are shown, however long the words are.
-const LONGEST: usize = 600;
-/// So much of what is between two hits is shown whole.
-const GAP: usize = 240;
-/// No more of a text than this is looked at for a better place, once there is one.
-const N_READ: usize = 4_000;
+/// The approximate maximum length of a snippet in bytes.
+const MAX_BYTES: usize = 600;
+/// The maximum bytes between two hits that are shown in full.
+const MAX_GAP_BYTES: usize = 240;
+/// The number of words after the first hit that are searched for a better excerpt.
+const MAX_WORDS_READ: usize = 4_000;
 
-/// About forty words of a text, where most of the query's words are close together, hits between `>>>` and `<<<`.
+/// Returns the excerpt of about forty words with the most different terms of the query, hits between `>>>` and `<<<`.
 pub fn snippet(text: &str, query: &Query) -> String {
     let terms: Vec<&Term> = query.alternatives.iter().flat_map(|group| &group.required).collect();
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut recent: Vec<String> = Vec::new();
-    // For each hit, its words and which term it is of.
+    // For each hit, its range of words and the index of its term.
     let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
     let longest = terms.iter().map(|term| term.words().len()).max().unwrap_or(1);
     for_each_word(text, |range, word| {
-        if !hits.is_empty() && ranges.len() - hits[0].0.start > N_READ {
+        if !hits.is_empty() && ranges.len() - hits[0].0.start > MAX_WORDS_READ {
             return;
         }
         ranges.push(range);
@@ -61,7 +61,7 @@ fn is_hit(term: &Term, found: &[String]) -> bool {
     }
 }
 
-/// The words to show: those with the most different terms among them, then with the most hits, then the first ones.
+/// Returns the range of words to show: the one with the most different terms, then the most hits, then the first.
 fn best_window(hits: &[(Range<usize>, usize)], n_words: usize) -> (usize, usize) {
     let mut best = (0, 0, 0);
     for (i, (from, _)) in hits.iter().enumerate() {
@@ -76,14 +76,14 @@ fn best_window(hits: &[(Range<usize>, usize)], n_words: usize) -> (usize, usize)
         }
     }
     let hit = hits.get(best.2).map_or(0..0, |(range, _)| range.clone());
-    // A quarter of the words stand before the first hit.
+    // A quarter of the words precede the first hit.
     let first = hit.start.saturating_sub(N_WORDS / 4).min(n_words.saturating_sub(N_WORDS));
     (first, (first + N_WORDS).max(hit.end).min(n_words))
 }
 
 fn print(text: &str, ranges: &[Range<usize>], shown: Range<usize>, hits: &[(Range<usize>, usize)]) -> String {
     let start = if shown.start == 0 { 0 } else { ranges[shown.start].start };
-    let is_to_end = shown.end == ranges.len() && text.len() < ranges[shown.end - 1].end + LONGEST;
+    let is_to_end = shown.end == ranges.len() && text.len() < ranges[shown.end - 1].end + MAX_BYTES;
     let end = if is_to_end { text.len() } else { ranges[shown.end - 1].end };
     let mut out = String::new();
     if shown.start > 0 {
@@ -92,13 +92,13 @@ fn print(text: &str, ranges: &[Range<usize>], shown: Range<usize>, hits: &[(Rang
     let mut at = start;
     let mut marked = shown.start;
     for (hit, _) in hits.iter().filter(|(hit, _)| hit.start >= shown.start && hit.end <= shown.end) {
-        // A hit inside another one is marked already.
+        // Skip a hit inside an already marked one.
         if hit.end <= marked {
             continue;
         }
         let first = hit.start.max(marked);
         let (from, to) = (ranges[first].start, ranges[hit.end - 1].end);
-        if out.len() > LONGEST {
+        if out.len() > MAX_BYTES {
             break;
         }
         push_gap(&text[at..from], at > start, &mut out);
@@ -109,7 +109,7 @@ fn print(text: &str, ranges: &[Range<usize>], shown: Range<usize>, hits: &[(Rang
         marked = hit.end;
     }
     let rest = &text[at..end];
-    let head = head(rest, LONGEST.saturating_sub(out.len()).max(GAP / 2));
+    let head = head(rest, MAX_BYTES.saturating_sub(out.len()).max(MAX_GAP_BYTES / 2));
     out.push_str(head);
     if end < text.len() || head.len() < rest.len() {
         out.push('…');
@@ -117,25 +117,25 @@ fn print(text: &str, ranges: &[Range<usize>], shown: Range<usize>, hits: &[(Rang
     out
 }
 
-/// Adds what is between two hits, or before the first one: the ends of it that touch a hit, where it is long.
-fn push_gap(gap: &str, is_behind_a_hit: bool, out: &mut String) {
-    if gap.len() <= GAP {
+/// Adds the text between two hits or before the first one. Of a long text, only the ends next to a hit are added.
+fn push_gap(gap: &str, is_after_hit: bool, out: &mut String) {
+    if gap.len() <= MAX_GAP_BYTES {
         return out.push_str(gap);
     }
-    if is_behind_a_hit {
-        out.push_str(head(gap, GAP / 2));
+    if is_after_hit {
+        out.push_str(head(gap, MAX_GAP_BYTES / 2));
     }
     out.push('…');
-    let mut start = gap.len() - GAP / 2;
+    let mut start = gap.len() - MAX_GAP_BYTES / 2;
     while !gap.is_char_boundary(start) {
         start += 1;
     }
     out.push_str(&gap[start..]);
 }
 
-/// As much of a text as there is room for.
-fn head(text: &str, room: usize) -> &str {
-    let mut end = room.min(text.len());
+/// Returns the first `max_bytes` bytes of a text, rounded down to a character boundary.
+fn head(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_are_marked_in_the_text_as_it_is() {
+    fn hits_are_marked_in_the_original_text() {
         check("The Parser failed: bad café.", "parser cafe", "The >>>Parser<<< failed: bad >>>café<<<.");
         check("open src/main.rs now", "src/main.rs", "open >>>src/main.rs<<< now");
         check("私は日本語です", "日本", "私は>>>日本<<<語です");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_forty_words_are_shown() {
+    fn shows_the_best_forty_words() {
         let filler = "lorem ".repeat(100);
         let text = format!("alpha {filler} alpha beta {filler}");
         let shown = snippet(&text, &Query::parse("alpha beta"));
@@ -173,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_is_short_however_long_the_gaps_are() {
+    fn snippet_is_short_despite_long_gaps() {
         let text = format!("a {} b {} ää", "-".repeat(5_000), "·".repeat(5_000));
         for query in ["a", "b", "a b", "none"] {
-            assert!(snippet(&text, &Query::parse(query)).len() < 2 * LONGEST, "{query}");
+            assert!(snippet(&text, &Query::parse(query)).len() < 2 * MAX_BYTES, "{query}");
         }
         for query in ["b", "aa"] {
             let shown = snippet(&text, &Query::parse(query));

@@ -1,22 +1,22 @@
-//! Takes a text apart into the words it is found by.
+//! Splits a text into normalized words.
 //!
 //! ```text
 //! Straße ＡＢＣ  src/max_retries.rs  日本語   ->   strasse abc src max retries rs 日 本 語
 //! ```
 //!
-//! A word is a run of letters and digits, in small letters, Latin ones without their accents. Where a script puts no
-//! spaces between words, each character is one. Texts and queries are taken apart by this one function, so that what
-//! is in a text is found by it, whatever signs stand between.
+//! A word is a run of letters and digits in lower case; Latin letters lose their accents. In scripts without spaces
+//! between words, each character is a word. Texts and queries are split by the same function, so any excerpt of a
+//! text finds it, regardless of punctuation.
 
 use std::ops::Range;
 
 use unicode_normalization::char::{compose, decompose_compatible};
 
-/// A word is no longer than this; a longer run is several words behind one another.
+/// The maximum length of a word; a longer run is split into consecutive words.
 pub(crate) const MAX_WORD_CHARS: usize = 64;
 
-/// Calls `see` with each word and where in the text it stands.
-pub fn for_each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
+/// Calls `visit` with the byte range of each word in the text, and the normalized word.
+pub fn for_each_word(text: &str, mut visit: impl FnMut(Range<usize>, &str)) {
     let mut word = String::new();
     let mut n_chars = 0;
     let mut start = 0;
@@ -25,7 +25,7 @@ pub fn for_each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
     while let Some((at, first)) = rest.next() {
         let mut letter = first;
         let mut after = at + first.len_utf8();
-        // An accent may follow its letter as a sign of its own.
+        // A combining accent may follow its letter.
         while !first.is_ascii_whitespace()
             && let Some((mark_at, mark)) = rest.next_if(|(_, next)| is_accent(*next))
         {
@@ -35,7 +35,7 @@ pub fn for_each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
         let folded = FoldedChar::new(letter);
         if folded.is_whole_word || folded.len == 0 || n_chars >= MAX_WORD_CHARS {
             if !word.is_empty() {
-                see(start..end, &word);
+                visit(start..end, &word);
             }
             word.clear();
             n_chars = 0;
@@ -50,24 +50,24 @@ pub fn for_each_word(text: &str, mut see: impl FnMut(Range<usize>, &str)) {
         n_chars += folded.len;
         end = after;
         if folded.is_whole_word {
-            see(start..end, &word);
+            visit(start..end, &word);
             word.clear();
             n_chars = 0;
         }
     }
     if !word.is_empty() {
-        see(start..end, &word);
+        visit(start..end, &word);
     }
 }
 
-/// The words of a text.
+/// Returns the words of a text.
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for_each_word(text, |_, word| words.push(word.to_owned()));
     words
 }
 
-/// The words of a text with a space between them: what a full text index is given.
+/// Returns the words of a text separated by spaces, as full text indexes receive them.
 pub fn joined_words(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for_each_word(text, |_, word| {
@@ -79,15 +79,16 @@ pub fn joined_words(text: &str) -> String {
     joined
 }
 
-/// Whether a word is one character of a script without spaces.
+/// Returns whether a word is a single character of a script without spaces.
 pub(crate) fn is_single_char_word(word: &str) -> bool {
     word.chars().next().is_some_and(is_unspaced)
 }
 
-/// What one letter becomes.
+/// The normalized form of one character.
 struct FoldedChar {
     letters: [char; 4],
     len: usize,
+    /// True if the character is a word by itself.
     is_whole_word: bool,
 }
 
@@ -100,7 +101,7 @@ impl FoldedChar {
             }
             return folded;
         }
-        // Wide and narrow forms, ligatures and raised digits become plain; other letters keep all they have.
+        // Decompose full-width and half-width forms, ligatures and superscript digits; leave other letters unchanged.
         let mut plain = FoldedChar { letters: ['\0'; 4], len: 0, is_whole_word: false };
         let mut is_latin = true;
         decompose_compatible(letter, |part| {
@@ -117,11 +118,11 @@ impl FoldedChar {
             }
         }
         for letter in plain.chars() {
-            for small in letter.to_lowercase().filter(|small| small.is_alphanumeric()) {
-                match small {
+            for lower in letter.to_lowercase().filter(|lower| lower.is_alphanumeric()) {
+                match lower {
                     'ς' => folded.push('σ'),
                     'ß' => ['s', 's'].into_iter().for_each(|letter| folded.push(letter)),
-                    small => folded.push(small),
+                    lower => folded.push(lower),
                 }
             }
         }
@@ -130,8 +131,8 @@ impl FoldedChar {
     }
 
     fn push(&mut self, letter: char) {
-        if let Some(place) = self.letters.get_mut(self.len) {
-            *place = letter;
+        if let Some(slot) = self.letters.get_mut(self.len) {
+            *slot = letter;
             self.len += 1;
         }
     }
@@ -141,23 +142,24 @@ impl FoldedChar {
     }
 }
 
-fn is_accent(sign: char) -> bool {
-    matches!(sign, '\u{300}'..='\u{36f}' | '\u{3099}' | '\u{309a}' | '\u{ff9e}' | '\u{ff9f}')
+fn is_accent(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{3099}' | '\u{309a}' | '\u{ff9e}' | '\u{ff9f}')
 }
 
-/// A letter with an accent, or without it where there is no such letter.
+/// Combines a letter with an accent; returns the letter alone if Unicode has no such combination.
 fn with_accent(letter: char, accent: char) -> char {
-    let plain = |sign: char| {
-        let mut plain = sign;
-        if matches!(sign, '\u{ff66}'..='\u{ff9f}') {
-            decompose_compatible(sign, |part| plain = part);
+    let plain = |c: char| {
+        let mut plain = c;
+        if matches!(c, '\u{ff66}'..='\u{ff9f}') {
+            decompose_compatible(c, |part| plain = part);
         }
         plain
     };
     compose(plain(letter), plain(accent)).unwrap_or(letter)
 }
 
-/// Scripts that put no spaces between words: Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer.
+/// Returns whether a letter belongs to Chinese, Japanese, Korean, Thai, Lao, Burmese or Khmer, which are split into
+/// characters.
 fn is_unspaced(letter: char) -> bool {
     matches!(letter,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
@@ -182,20 +184,20 @@ mod tests {
     }
 
     #[test]
-    fn accents_are_the_same_however_they_are_written() {
+    fn composed_and_combining_accents_are_equal() {
         assert_eq!(joined_words("caf\u{e9} cafe\u{301} CAFÉ cafe"), "cafe cafe cafe cafe");
         assert_eq!(joined_words("が か\u{3099} ｶﾞ"), "が が ガ");
         assert_eq!(joined_words("한국어 ไทย"), "한 국 어 ไ ท ย");
     }
 
     #[test]
-    fn a_long_run_is_several_words() {
+    fn long_run_is_split_into_several_words() {
         let long = "a".repeat(MAX_WORD_CHARS * 2 + 1);
         assert_eq!(words(&long).iter().map(String::len).collect::<Vec<_>>(), [64, 64, 1]);
     }
 
     #[test]
-    fn each_word_knows_its_place() {
+    fn words_have_their_byte_ranges() {
         let text = "a Cafe\u{301}, 日本!";
         let mut seen = Vec::new();
         for_each_word(text, |range, word| seen.push((&text[range], word.to_owned())));

@@ -1,4 +1,4 @@
-//! A connection that is cut at the commit: whether it was written is asked for, and nothing is written twice.
+//! Connections that break at a commit: the store finds out whether the commit succeeded, and writes nothing twice.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,35 +7,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cluster;
-use crate::words::*;
+use crate::shorthand::*;
 
-/// Where a connection is cut.
+/// When a connection breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    /// The server never sees the commit.
+enum CutPoint {
+    /// Before the server receives the commit.
     Before,
-    /// The server commits, and its answer is lost.
+    /// After the server receives the commit, so that its reply is lost.
     After,
 }
 
 const COMMIT: &[u8] = b"COMMIT\0";
 
-/// Stands between a store and its server, and cuts so many connections when they commit.
-fn stand_between(folder: &Path, server: &str, cut: Cut, n_cuts: Arc<AtomicU32>) {
+/// Starts a proxy in front of a server that breaks the next `n_cuts` connections when they commit.
+fn start_cutting_proxy(folder: &Path, server: &str, cut: CutPoint, n_cuts: Arc<AtomicU32>) {
     let listener = UnixListener::bind(folder.join(".s.PGSQL.5432")).unwrap();
     let server = format!("{server}/.s.PGSQL.5432");
     std::thread::spawn(move || {
         for client in listener.incoming() {
             let (Ok(client), Ok(server)) = (client, UnixStream::connect(&server)) else { return };
             let n_cuts = n_cuts.clone();
-            let (mut answers, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+            let (mut replies, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut replies, &mut to_client));
             std::thread::spawn(move || forward(client, server, cut, &n_cuts));
         }
     });
 }
 
-fn forward(mut client: UnixStream, mut server: UnixStream, cut: Cut, n_cuts: &AtomicU32) {
+fn forward(mut client: UnixStream, mut server: UnixStream, cut: CutPoint, n_cuts: &AtomicU32) {
     let mut bytes = [0; 65536];
     while let Ok(n) = client.read(&mut bytes) {
         if n == 0 {
@@ -47,7 +47,7 @@ fn forward(mut client: UnixStream, mut server: UnixStream, cut: Cut, n_cuts: &At
         if is_cut {
             let _ = client.shutdown(std::net::Shutdown::Both);
         }
-        if is_cut && cut == Cut::Before {
+        if is_cut && cut == CutPoint::Before {
             break;
         }
         if server.write_all(&bytes[..n]).is_err() {
@@ -57,11 +57,11 @@ fn forward(mut client: UnixStream, mut server: UnixStream, cut: Cut, n_cuts: &At
     let _ = server.shutdown(std::net::Shutdown::Write);
 }
 
-fn check_cut(cut: Cut) {
+fn check_cut(cut: CutPoint) {
     let Some(database) = cluster::database() else { return };
     let folder = tempfile::tempdir().unwrap();
     let n_cuts = Arc::new(AtomicU32::new(0));
-    stand_between(folder.path(), &cluster::folder_of(&database), cut, n_cuts.clone());
+    start_cutting_proxy(folder.path(), &cluster::socket_folder(&database), cut, n_cuts.clone());
     let name = database.rsplit('/').next().unwrap();
     let address =
         format!("postgres://postgres@{}/{name}", folder.path().display().to_string().replace('/', "%2F"));
@@ -72,18 +72,18 @@ fn check_cut(cut: Cut) {
         let committed = write(&*store, vec![append("a", &[word]), note("a", word, "{}")]);
         assert_eq!((committed.n_new_messages, n_cuts.load(Ordering::SeqCst)), (1, 0), "{cut:?}");
     }
-    // As the server itself has it, past the one in between.
+    // Read from the server directly, without the proxy.
     let store = cluster::open(&database);
-    assert_eq!(said(&*store, "a"), "one two three", "{cut:?}");
+    assert_eq!(contents(&*store, "a"), "one two three", "{cut:?}");
     assert_eq!(session(&*store, "a").n_events, 3);
 }
 
 #[test]
-fn an_answer_that_is_lost_is_asked_for() {
-    check_cut(Cut::After);
+fn commit_with_a_lost_reply_is_not_repeated() {
+    check_cut(CutPoint::After);
 }
 
 #[test]
-fn a_commit_that_never_came_is_made_again() {
-    check_cut(Cut::Before);
+fn commit_that_did_not_arrive_is_repeated() {
+    check_cut(CutPoint::Before);
 }

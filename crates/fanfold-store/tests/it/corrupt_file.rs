@@ -1,24 +1,27 @@
-//! Files with a page of rubbish in them: what follows from the rest is made anew, and what does not is named.
+//! SQLite files with corrupt pages: derived data is rebuilt, and other losses are reported.
 
 use std::path::Path;
 
 use fanfold_store::search::{Query, SearchSpec};
 use fanfold_store::{CheckMode, Finding, RepairStatus, SqliteStore, Store, StoreError};
 
-use crate::words::*;
+use crate::shorthand::*;
 
 const PAGE: usize = 4096;
 const N_MESSAGES: usize = 600;
 
-/// A store with some hundred messages, a fork, a title, events, bytes and an index; all of it in one file.
-fn furnish(path: &Path) {
+/// Creates a store with some hundred messages, a fork, a title, events, a blob and an index.
+fn create_store(path: &Path) {
     let store = SqliteStore::open(path).unwrap();
-    let said: Vec<String> =
+    let messages: Vec<String> =
         (0..N_MESSAGES).map(|i| format!("message word{i} {}", "long ".repeat(30))).collect();
-    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
     let kept = fanfold_store::BlobId::new(b"kept");
     let named = note("a", "request", &format!("{{\"body\":\"{kept}\"}}"));
-    write(&store, vec![create("a"), append("a", &said), fanfold_store::Op::PutBlob(b"kept".to_vec()), named]);
+    write(
+        &store,
+        vec![create("a"), append("a", &messages), fanfold_store::Op::PutBlob(b"kept".to_vec()), named],
+    );
     let fork = Some(("a", fanfold_store::Relation::Fork));
     write(
         &store,
@@ -34,7 +37,7 @@ fn n_found(store: &dyn Store, query: &str) -> usize {
     store.search(&find).unwrap().hits.len()
 }
 
-/// The tables and indexes with their first pages.
+/// Returns the tables and indexes with their root pages.
 fn roots(path: &Path) -> Vec<(String, usize)> {
     let file = rusqlite::Connection::open(path).unwrap();
     let mut all = file.prepare("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 1").unwrap();
@@ -44,50 +47,52 @@ fn roots(path: &Path) -> Vec<(String, usize)> {
         .unwrap()
 }
 
-fn spoil(path: &Path, page: usize) {
+fn corrupt_page(path: &Path, page: usize) {
     let mut bytes = std::fs::read(path).unwrap();
     bytes[(page - 1) * PAGE..page * PAGE].fill(0xa5);
     std::fs::write(path, bytes).unwrap();
 }
 
-fn kept_beside(path: &Path) -> std::path::PathBuf {
+/// The path of the copy that a repair makes of the corrupt file.
+fn backup_path(path: &Path) -> std::path::PathBuf {
     path.with_extension("db.broken")
 }
 
-fn is_all_there(store: &dyn Store, what: &str) {
+fn assert_complete(store: &dyn Store, case: &str) {
     let chain = store.chain(tip(store, "b").unwrap(), 0..u32::MAX).unwrap();
-    assert_eq!(chain.len(), N_MESSAGES + 1, "{what}");
-    assert_eq!(&*chain[N_MESSAGES].json, json("then"), "{what}");
-    assert_eq!(session(store, "b").title.as_deref(), Some("Title"), "{what}");
-    assert_eq!(store.events(&id("a"), 0).unwrap().len(), 1, "{what}");
+    assert_eq!(chain.len(), N_MESSAGES + 1, "{case}");
+    assert_eq!(&*chain[N_MESSAGES].json, json("then"), "{case}");
+    assert_eq!(session(store, "b").title.as_deref(), Some("Title"), "{case}");
+    assert_eq!(store.events(&id("a"), 0).unwrap().len(), 1, "{case}");
     assert_eq!(
         store.blob(fanfold_store::BlobId::new(b"kept")).unwrap().as_deref(),
         Some(&b"kept"[..]),
-        "{what}"
+        "{case}"
     );
-    assert_eq!(n_found(store, "message"), N_MESSAGES, "{what}");
-    assert_eq!(n_found(store, "*ord599*"), 1, "{what}");
-    assert_eq!(n_found(store, "gone"), 0, "{what}");
+    assert_eq!(n_found(store, "message"), N_MESSAGES, "{case}");
+    assert_eq!(n_found(store, "*ord599*"), 1, "{case}");
+    assert_eq!(n_found(store, "gone"), 0, "{case}");
 }
 
 #[test]
-fn what_follows_from_the_rest_is_made_anew_wherever_a_file_is_broken() {
+fn derived_data_is_rebuilt_after_any_corrupt_page() {
     let folder = tempfile::tempdir().unwrap();
-    let sound = folder.path().join("sound.db");
-    furnish(&sound);
-    let roots = roots(&sound);
+    let intact = folder.path().join("intact.db");
+    create_store(&intact);
+    let roots = roots(&intact);
     assert!(roots.len() > 20, "{roots:?}");
     for (name, page) in roots {
         let path = folder.path().join("x.db");
-        std::fs::copy(&sound, &path).unwrap();
-        let _ = std::fs::remove_file(kept_beside(&path));
-        spoil(&path, page);
-        let harmed = std::fs::read(&path).unwrap();
+        std::fs::copy(&intact, &path).unwrap();
+        let _ = std::fs::remove_file(backup_path(&path));
+        corrupt_page(&path, page);
+        let corrupt = std::fs::read(&path).unwrap();
         let found = SqliteStore::open_read_only(&path).unwrap().check(CheckMode::Report).unwrap();
         assert!(!found.is_empty(), "{name}");
         let store = SqliteStore::open(&path).unwrap();
         let repaired = store.check(CheckMode::Repair).unwrap();
-        let is_whole = |findings: &[Finding], cure| findings.iter().all(|finding| finding.repair == cure);
+        let all_have_status =
+            |findings: &[Finding], status| findings.iter().all(|finding| finding.repair == status);
         if ["lanes", "nodes", "sessions", "events", "blobs"].contains(&&*name) {
             assert!(
                 repaired.iter().any(|finding| finding.repair == RepairStatus::Impossible),
@@ -95,18 +100,18 @@ fn what_follows_from_the_rest_is_made_anew_wherever_a_file_is_broken() {
             );
             continue;
         }
-        // What else is remembered by name is the one thing that is lost without harm.
+        // The named values are the only other data that cannot be derived; losing them is tolerable.
         if name != "marks" {
-            assert!(is_whole(&found, RepairStatus::Possible), "{name}: {found:?}");
-            assert!(is_whole(&repaired, RepairStatus::Done), "{name}: {repaired:?}");
+            assert!(all_have_status(&found, RepairStatus::Possible), "{name}: {found:?}");
+            assert!(all_have_status(&repaired, RepairStatus::Done), "{name}: {repaired:?}");
         }
         assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{name}");
-        is_all_there(&store, &name);
+        assert_complete(&store, &name);
         write(&store, vec![append("b", &["and on"])]);
-        if kept_beside(&path).exists() {
+        if backup_path(&path).exists() {
             assert_eq!(
-                std::fs::read(kept_beside(&path)).unwrap()[(page - 1) * PAGE..page * PAGE],
-                harmed[(page - 1) * PAGE..page * PAGE],
+                std::fs::read(backup_path(&path)).unwrap()[(page - 1) * PAGE..page * PAGE],
+                corrupt[(page - 1) * PAGE..page * PAGE],
                 "{name}"
             );
         }
@@ -114,12 +119,12 @@ fn what_follows_from_the_rest_is_made_anew_wherever_a_file_is_broken() {
 }
 
 #[test]
-fn rows_on_both_sides_of_broken_pages_are_saved() {
+fn rows_on_both_sides_of_corrupt_pages_are_salvaged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    furnish(&path);
+    create_store(&path);
     let bytes = std::fs::read(&path).unwrap();
-    // Two pages of messages, some way apart.
+    // Two distant pages of messages.
     let pages: Vec<usize> = ["word200 ", "word400 "]
         .iter()
         .map(|word| {
@@ -127,43 +132,43 @@ fn rows_on_both_sides_of_broken_pages_are_saved() {
             (0..bytes.len()).find(at).unwrap() / PAGE + 1
         })
         .collect();
-    pages.iter().for_each(|page| spoil(&path, *page));
+    pages.iter().for_each(|page| corrupt_page(&path, *page));
     let store = SqliteStore::open(&path).unwrap();
     let findings = store.check(CheckMode::Repair).unwrap();
-    let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    assert!(told.iter().any(|text| text.contains("some rows of its table nodes")), "{told:#?}");
-    let n_left = n_found(&store, "message");
-    assert!((N_MESSAGES - 60..N_MESSAGES).contains(&n_left), "{n_left}: {told:#?}");
+    let report: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(report.iter().any(|text| text.contains("some rows of its table nodes")), "{report:#?}");
+    let n_salvaged = n_found(&store, "message");
+    assert!((N_MESSAGES - 60..N_MESSAGES).contains(&n_salvaged), "{n_salvaged}: {report:#?}");
     for word in ["word0", "word150", "word300", "word599"] {
-        assert_eq!(n_found(&store, word), 1, "{word}: {told:#?}");
+        assert_eq!(n_found(&store, word), 1, "{word}: {report:#?}");
     }
-    assert!(kept_beside(&path).exists());
+    assert!(backup_path(&path).exists());
 }
 
 #[test]
-fn a_file_that_others_have_open_is_not_made_anew() {
+fn file_with_other_connections_is_not_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    furnish(&path);
+    create_store(&path);
     let (_, page) = roots(&path).into_iter().find(|(name, _)| name == "vocabulary").unwrap();
-    spoil(&path, page);
+    corrupt_page(&path, page);
     let other = SqliteStore::open_read_only(&path).unwrap();
-    let patience = fanfold_store::BusyPolicy { tries: 1, wait: std::time::Duration::ZERO, pause_ms: 0..1 };
-    let store = SqliteStore::open_with(&path, patience).unwrap();
+    let busy_policy = fanfold_store::BusyPolicy { tries: 1, wait: std::time::Duration::ZERO, pause_ms: 0..1 };
+    let store = SqliteStore::open_with(&path, busy_policy).unwrap();
     let findings = store.check(CheckMode::Repair).unwrap();
     assert!(findings.iter().any(|finding| finding.text.contains("stop the others")), "{findings:?}");
-    assert!(!kept_beside(&path).exists());
+    assert!(!backup_path(&path).exists());
     drop(other);
     store.check(CheckMode::Repair).unwrap();
     assert_eq!(store.check(CheckMode::Report).unwrap(), []);
-    is_all_there(&store, "alone");
+    assert_complete(&store, "without other connections");
 }
 
 #[test]
-fn a_file_without_a_readable_beginning_is_broken() {
+fn file_with_a_corrupt_header_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
-    furnish(&path);
-    spoil(&path, 1);
-    assert!(matches!(SqliteStore::open(&path), Err(StoreError::Broken(_))));
+    create_store(&path);
+    corrupt_page(&path, 1);
+    assert!(matches!(SqliteStore::open(&path), Err(StoreError::Corrupt(_))));
 }

@@ -1,9 +1,9 @@
-//! A log whose end was torn off or overwritten.
+//! Truncated and overwritten write-ahead logs.
 //!
-//! A batch is acknowledged after its frames in the log are synced, so a loss of power can tear only what came after the
-//! last acknowledged one: nothing acknowledged is lost. A disk that lies about syncing may lose more. Then the store still
-//! opens, and stands as it did after one of the last batches: the last one whose frames are whole. Of what was put into
-//! the file before (a checkpoint), nothing is lost, as long as the log is whole up to there.
+//! A batch is acknowledged after its frames in the log are synced, so a power loss can only damage frames after the
+//! last acknowledged batch, and no acknowledged batch is lost. A disk that ignores syncs may lose more. The store
+//! then still opens, in the state after the last batch whose frames are intact. Frames that a checkpoint has copied
+//! to the file are not lost if the log is intact up to them.
 
 use std::fs;
 use std::path::Path;
@@ -11,17 +11,18 @@ use std::time::Duration;
 
 use fanfold_store::SqliteStore;
 
-use crate::crash::{check_standing, run_and_kill};
+use crate::crash::{check_state, run_and_kill};
 use crate::model::n_cases;
-use crate::scribe::{PLAIN, Scribe, Standing, stands};
+use crate::writer_process::{PLAIN, StoreState, WriterProcess, store_state};
 
-/// The log of a file, by the format that SQLite documents.
+/// The write-ahead log of a file, parsed by SQLite's documented format.
 struct Log {
     bytes: Vec<u8>,
+    /// The size of a frame.
     frame: usize,
-    /// Where each batch of the log ends.
+    /// The end offset of each transaction.
     ends: Vec<usize>,
-    /// Up to where it was put into the file.
+    /// The end offset of the frames that a checkpoint may have copied to the file.
     backfilled: usize,
 }
 
@@ -38,19 +39,19 @@ impl Log {
         let salts = &bytes[16..24];
         let mut ends = Vec::new();
         let mut at = 32;
-        // Frames of an older round have other salts.
+        // Frames from before the last reset of the log have other salts.
         while at + frame <= bytes.len() && &bytes[at + 8..at + 16] == salts {
             at += frame;
             if number(&bytes, at - frame + 4) > 0 {
                 ends.push(at);
             }
         }
-        // The mark that is set before a checkpoint begins to write: it syncs the log up to there first.
+        // `nBackfillAttempted`: set before a checkpoint writes to the file, after syncing the log up to that frame.
         let n_backfilled = marks.get(128..132).map_or(0, |n| u32::from_ne_bytes(n.try_into().unwrap()));
         Log { frame, ends, backfilled: 32 + n_backfilled as usize * frame, bytes }
     }
 
-    /// Tears it at an offset, in one of three ways.
+    /// Returns the log damaged from an offset on, in one of three random ways.
     fn tear(&self, at: usize) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         match fastrand::u8(..3) {
@@ -65,16 +66,16 @@ impl Log {
     }
 }
 
-/// How a copy of the store with this log stands.
-fn stands_with(path: &Path, log: &[u8]) -> Standing {
+/// Returns the state of a copy of the store with this log.
+fn state_with_log(path: &Path, log: &[u8]) -> StoreState {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.db");
     fs::copy(path, &copy).unwrap();
     fs::write(folder.path().join("copy.db-wal"), log).unwrap();
-    stands(&SqliteStore::open(&copy).unwrap())
+    store_state(&SqliteStore::open(&copy).unwrap())
 }
 
-/// Puts what is in the log into the file after some time. Somebody who reads keeps the log from being begun anew.
+/// Runs a checkpoint after some time, with an open reader that prevents a reset of the log.
 fn checkpoint_after(path: &Path, time: Duration) -> std::thread::JoinHandle<Option<rusqlite::Connection>> {
     let path = path.to_owned();
     std::thread::spawn(move || {
@@ -89,63 +90,70 @@ fn checkpoint_after(path: &Path, time: Duration) -> std::thread::JoinHandle<Opti
 }
 
 #[test]
-fn a_torn_log_is_a_prefix() {
-    let (mut n_tears, mut n_whole, mut n_lost, mut n_checkpointed) = (0, 0, 0, 0);
+fn torn_log_restores_a_prefix_of_the_batches() {
+    let (mut n_tears, mut n_exact, mut n_lost, mut n_checkpointed) = (0, 0, 0, 0);
     for _ in 0..n_cases(6) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
-        let mut safe = Standing::new();
+        let mut acknowledged = StoreState::new();
         for _ in 0..3 {
-            let mut scribe = Scribe::start(path.to_str().unwrap(), safe, PLAIN);
+            let mut writer = WriterProcess::start(path.to_str().unwrap(), acknowledged, PLAIN);
             let time = Duration::from_micros(fastrand::u64(0..150_000));
-            // Who reads comes when there is something: before, it would keep the store from being made.
-            while scribe.n_done == 0 {
-                scribe.read().unwrap();
+            // Start the reader after the first batch, because it would block the creation of the store.
+            while writer.n_acknowledged == 0 {
+                writer.read().unwrap();
             }
             let others = fastrand::bool().then(|| checkpoint_after(&path, time / 2));
-            run_and_kill(&mut scribe, time, false);
+            run_and_kill(&mut writer, time, false);
             let others = others.map(|others| others.join().unwrap());
             let log = Log::read(&path);
-            let mut history = scribe.history.clone();
-            let whole = stands_with(&path, &log.bytes);
-            if whole != scribe.safe {
+            let mut history = writer.history.clone();
+            let whole = state_with_log(&path, &log.bytes);
+            if whole != writer.acknowledged {
                 history.push(whole.clone());
             }
             assert_eq!(history.last(), Some(&whole));
             let end = log.ends.last().copied().unwrap_or(log.backfilled);
-            // What was being written when the power went: nothing acknowledged is lost.
+            // Damage after the last batch, as a power loss causes: no acknowledged batch is lost.
             if end < log.bytes.len() {
                 let at = fastrand::usize(end..log.bytes.len());
-                assert_eq!(stands_with(&path, &log.tear(at)), whole, "torn behind the last batch, at {at}");
+                assert_eq!(
+                    state_with_log(&path, &log.tear(at)),
+                    whole,
+                    "damaged after the last batch, at {at}"
+                );
                 n_tears += 1;
             }
-            // A disk that lied: the last batches may go, one by one from the end.
+            // Damage earlier in the log, as a disk that ignores syncs causes: the last batches may be lost.
             for _ in 0..3 {
                 let from = log.backfilled.max(32);
                 if from >= end {
                     break;
                 }
-                // Half of them near the end, where a disk would lie first.
+                // Half of the damages are near the end, where lost writes are most likely.
                 let from =
                     if fastrand::bool() { from.max(end - (end - from).min(20 * log.frame)) } else { from };
                 let at = fastrand::usize(from..end);
-                let n_gone = log.ends.iter().filter(|end| **end > at).count();
-                // The index is brought up to date by commits of its own, so no more batches are gone than commits.
-                let first = history.len().saturating_sub(1 + n_gone);
-                let found = stands_with(&path, &log.tear(at));
-                assert!(history[first..].contains(&found), "torn at {at} of {end}, {n_gone} commits gone");
-                n_whole += u32::from(found == history[first]);
+                let n_lost_here = log.ends.iter().filter(|end| **end > at).count();
+                // Indexing makes commits of its own, so the number of lost batches is at most that of lost commits.
+                let first = history.len().saturating_sub(1 + n_lost_here);
+                let found = state_with_log(&path, &log.tear(at));
+                assert!(
+                    history[first..].contains(&found),
+                    "damaged at {at} of {end}, {n_lost_here} commits lost"
+                );
+                n_exact += u32::from(found == history[first]);
                 n_tears += 1;
-                n_lost += n_gone;
+                n_lost += n_lost_here;
                 n_checkpointed += u32::from(log.backfilled > 32);
             }
             drop(others);
-            safe = check_standing(&SqliteStore::open(&path).unwrap(), &scribe);
+            acknowledged = check_state(&SqliteStore::open(&path).unwrap(), &writer);
         }
     }
     eprintln!(
-        "{n_tears} tears, {n_lost} commits behind them; {n_whole} times exactly those were gone; {n_checkpointed} times with a \
-         checkpoint before"
+        "{n_tears} damaged logs, {n_lost} commits after the damage; in {n_exact} cases exactly those were lost; \
+         {n_checkpointed} cases with an earlier checkpoint"
     );
     assert!(n_lost > 0);
 }

@@ -1,15 +1,16 @@
-//! Many writers on one store: no turn is lost or doubled, and nobody sees an error.
+//! Many writers on one store: no batch is lost or written twice, and no writer sees an error.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use fanfold_store::{LockOutcome, Millis, SqliteStore, Store};
 
-use crate::scribe::{BESIDE_OTHERS, Scribe, Standing, faults, stands};
-use crate::words::*;
+use crate::shorthand::*;
+use crate::writer_process::{OWN_SESSIONS_ONLY, StoreState, WriterProcess, findings_text, store_state};
 
-/// Threads with stores of their own, until the time is over; each writes to its own session and to one that all share.
-fn crowd(n_threads: usize, time: Duration, open: impl Fn() -> Box<dyn Store> + Sync) -> u64 {
+/// Runs threads that each open a store and write to their own session and to a shared one until the time is over.
+/// Returns the number of batches.
+fn write_concurrently(n_threads: usize, time: Duration, open: impl Fn() -> Box<dyn Store> + Sync) -> u64 {
     write(&*open(), vec![create("shared")]);
     let n_all: u64 = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..n_threads)
@@ -33,17 +34,17 @@ fn crowd(n_threads: usize, time: Duration, open: impl Fn() -> Box<dyn Store> + S
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     let store = open();
-    let shared = said(&*store, "shared");
+    let shared = contents(&*store, "shared");
     let words: BTreeSet<&str> = shared.split(' ').collect();
-    assert_eq!(shared.split(' ').count() as u64, n_all, "every turn is there once");
+    assert_eq!(shared.split(' ').count() as u64, n_all, "every batch is stored once");
     assert_eq!(words.len() as u64, n_all);
     for thread in 0..n_threads {
-        let own = said(&*store, &format!("own{thread}"));
-        let due: Vec<&str> =
+        let own = contents(&*store, &format!("own{thread}"));
+        let expected: Vec<&str> =
             shared.split(' ').filter(|word| word.starts_with(&format!("t{thread}n"))).collect();
-        assert_eq!(own.split(' ').collect::<Vec<_>>(), due, "in the order it was said");
+        assert_eq!(own.split(' ').collect::<Vec<_>>(), expected, "in the order of the commits");
     }
-    assert_eq!(faults(&*store), "");
+    assert_eq!(findings_text(&*store), "");
     n_all
 }
 
@@ -56,44 +57,46 @@ fn thirty_two_writers_on_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     drop(SqliteStore::open(&path).unwrap());
-    // Eight of them are processes of their own.
-    let scribes: Vec<Scribe> =
-        (0..8).map(|_| Scribe::start(path.to_str().unwrap(), Standing::new(), BESIDE_OTHERS)).collect();
-    let readers: Vec<_> = scribes
+    // Eight of the writers are separate processes.
+    let writers: Vec<WriterProcess> = (0..8)
+        .map(|_| WriterProcess::start(path.to_str().unwrap(), StoreState::new(), OWN_SESSIONS_ONLY))
+        .collect();
+    let readers: Vec<_> = writers
         .into_iter()
-        .map(|mut scribe| {
-            let pid = scribe.child.id().to_string();
+        .map(|mut writer| {
+            let pid = writer.child.id().to_string();
             let reader = std::thread::spawn(move || {
-                while let Some(failure) = scribe.read() {
-                    assert_eq!(failure, None, "no error is shown");
+                while let Some(failure) = writer.read() {
+                    assert_eq!(failure, None, "the writer sees no error");
                 }
-                scribe.child.wait().unwrap();
-                scribe.n_done
+                writer.child.wait().unwrap();
+                writer.n_acknowledged
             });
             (pid, reader)
         })
         .collect();
-    let n_turns = crowd(24, time(Duration::from_secs(3)), || Box::new(SqliteStore::open(&path).unwrap()));
+    let n_batches =
+        write_concurrently(24, time(Duration::from_secs(3)), || Box::new(SqliteStore::open(&path).unwrap()));
     let mut n_processes = 0;
     for (pid, reader) in readers {
         assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
         n_processes += u64::from(reader.join().unwrap());
     }
-    eprintln!("{n_turns} turns of 24 threads, {n_processes} batches of 8 processes");
+    eprintln!("{n_batches} batches of 24 threads, {n_processes} batches of 8 processes");
     assert!(n_processes > 0);
 }
 
 #[test]
 fn thirty_two_writers_on_one_server() {
     let Some(database) = crate::cluster::database() else { return };
-    let n_turns = crowd(32, time(Duration::from_secs(2)).min(Duration::from_secs(20)), || {
+    let n_batches = write_concurrently(32, time(Duration::from_secs(2)).min(Duration::from_secs(20)), || {
         crate::cluster::open(&database)
     });
-    eprintln!("{n_turns} turns of 32 threads");
+    eprintln!("{n_batches} batches of 32 threads");
 }
 
 #[test]
-fn the_lock_of_a_dead_holder_is_taken_over() {
+fn expired_lock_is_taken_over_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
     {
@@ -114,8 +117,12 @@ fn the_lock_of_a_dead_holder_is_taken_over() {
             takers.into_iter().map(|taker| taker.join().unwrap()).collect::<Vec<_>>()
         })
     };
-    let is_ours = |held: &LockOutcome| matches!(held, LockOutcome::Acquired(_));
-    assert!(!take(999).iter().any(is_ours), "it is not over");
-    assert_eq!(take(1_000).iter().filter(|held| is_ours(held)).count(), 1, "one of them takes it over");
-    assert_eq!(stands(&stores[0]).len(), 1);
+    let is_acquired = |outcome: &LockOutcome| matches!(outcome, LockOutcome::Acquired(_));
+    assert!(!take(999).iter().any(is_acquired), "the lease has not expired");
+    assert_eq!(
+        take(1_000).iter().filter(|outcome| is_acquired(outcome)).count(),
+        1,
+        "one process takes it over"
+    );
+    assert_eq!(store_state(&stores[0]).len(), 1);
 }

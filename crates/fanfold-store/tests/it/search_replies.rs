@@ -1,16 +1,16 @@
-//! The four answers, and the page of the guide that shows them.
+//! The four kinds of reply, and the examples in the guide.
 
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use fanfold_store::search::{LiveMessages, Profiles, SearchRequest, Searcher};
-use fanfold_store::{EndReason, MemoryStore, Op, Relation, SessionChange, SqliteStore, Store, StoreError};
+use fanfold_store::{EndReason, MemoryStore, Op, Relation, SessionUpdate, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::search::{begin, say};
-use crate::words::*;
+use crate::shorthand::*;
 
-/// A week of work: a long session, a fork of it, one that was rotated, a job, and a session that worked for another.
+/// A week of work: a long session and its fork, a rotated session, a job, and a subagent's session.
 fn week() -> MemoryStore {
     let store = MemoryStore::default();
     let day = 86_400_000;
@@ -30,7 +30,7 @@ fn week() -> MemoryStore {
     say(&store, "fork", 2 * day, "user", "or write the parser anew");
     begin(&store, "rotated", 3 * day, "cli");
     say(&store, "rotated", 3 * day, "user", "the parser is slow");
-    let ended = Op::Update(id("rotated"), SessionChange::End(EndReason::Compression));
+    let ended = Op::Update(id("rotated"), SessionUpdate::End(EndReason::Compression));
     let rotated = create_from("rotated-2", Some(("rotated", Relation::Rotation)), tip(&store, "rotated"));
     write_at(&store, 3 * day, vec![ended, rotated]).unwrap();
     say(&store, "rotated-2", 3 * day, "assistant", "the parser is quick now");
@@ -41,7 +41,7 @@ fn week() -> MemoryStore {
     store
 }
 
-/// A reply with messages by their numbers, the one that was found or asked for with a star.
+/// Prints a reply with the numbers of its messages; the hit or requested message has a star.
 fn brief(reply: &Value) -> String {
     let numbers = |messages: &Value| {
         let number = |message: &Value| {
@@ -309,9 +309,9 @@ fn browse() {
     );
 }
 
-/// What people suffer from elsewhere: what was folded away in their own session can't be found.
+/// Folded messages of the caller's own session must be found.
 #[test]
-fn what_is_folded_away_is_found_and_what_is_live_is_not() {
+fn folded_messages_are_found_and_live_ones_are_not() {
     let store = week();
     let caller = |depths: &[std::ops::Range<u32>]| {
         let caller = Some(LiveMessages { session: id("monday"), depths: depths.to_vec() });
@@ -344,7 +344,7 @@ fn what_is_folded_away_is_found_and_what_is_live_is_not() {
           no message has all of these words; try fewer of them, parts of them (*part*), or one OR another
     "#]],
     );
-    // Its own messages can be scrolled and read, too.
+    // The caller's own messages can be scrolled, too.
     let caller = caller(&[0..1, 30..42]);
     check(
         &caller,
@@ -360,9 +360,9 @@ fn what_is_folded_away_is_found_and_what_is_live_is_not() {
     );
 }
 
-struct Folder(PathBuf);
+struct FolderProfiles(PathBuf);
 
-impl Profiles for Folder {
+impl Profiles for FolderProfiles {
     fn names(&self) -> Vec<String> {
         vec!["work".into()]
     }
@@ -379,7 +379,7 @@ fn other_profiles_are_opened_read_only() {
     let other = SqliteStore::open(&folder.path().join("work")).unwrap();
     write(&other, vec![create("theirs"), append("theirs", &["their parser", "the rest"])]);
     let store = week();
-    let profiles = Folder(folder.path().to_owned());
+    let profiles = FolderProfiles(folder.path().to_owned());
     let search = Searcher { profiles: &profiles, ..Searcher::new(&store) };
     check(
         &search,
@@ -411,7 +411,7 @@ fn other_profiles_are_opened_read_only() {
             hint: profiles are work
         "#]],
     );
-    // What is read is not indexed: the file is as it was.
+    // Reading does not index: the file is unchanged.
     let path = folder.path().join("work/sessions.db");
     let file = rusqlite::Connection::open(&path).unwrap();
     let n_indexed: i64 = file.query_row("SELECT count(*) FROM indexed", [], |row| row.get(0)).unwrap();
@@ -419,7 +419,7 @@ fn other_profiles_are_opened_read_only() {
 }
 
 #[test]
-fn long_texts_are_cut_where_many_are_shown_and_whole_where_one_was_asked_for() {
+fn discover_truncates_long_texts_and_scroll_does_not() {
     let store = MemoryStore::default();
     begin(&store, "a", 0, "cli");
     let long = format!("needle {}", "x ".repeat(10_000));
@@ -433,8 +433,8 @@ fn long_texts_are_cut_where_many_are_shown_and_whole_where_one_was_asked_for() {
     assert!(scrolled["content_chars"].is_null());
 }
 
-/// The conversations of the guide.
-fn of_the_guide() -> MemoryStore {
+/// The conversation in the guide.
+fn store_of_the_guide() -> MemoryStore {
     let store = MemoryStore::default();
     let at = 1_794_733_200_000;
     begin(&store, "kiln", at, "cli");
@@ -447,16 +447,16 @@ fn of_the_guide() -> MemoryStore {
 }
 
 #[test]
-fn the_page_of_the_guide_is_true() {
+fn examples_of_the_guide_are_correct() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/search.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let store = of_the_guide();
+    let store = store_of_the_guide();
     let search = Searcher::new(&store);
     let mut parts: Vec<String> = page.split("```json\n").map(str::to_owned).collect();
-    assert!(parts.len() >= 9, "the page has an example of each shape");
+    assert!(parts.len() >= 9, "the page has an example of each kind");
     let examples = parts[1..].chunks_mut(2);
     for example in examples {
-        let [question, answer] = example else { panic!("a question has no answer") };
+        let [question, answer] = example else { panic!("a request has no reply") };
         let request: Value = serde_json::from_str(question.split_once("```").unwrap().0).unwrap();
         let reply = ask(&search, &request);
         let (shown, rest) = answer.split_once("```").unwrap();
@@ -465,7 +465,7 @@ fn the_page_of_the_guide_is_true() {
             continue;
         }
         let shown: Value = serde_json::from_str(shown).unwrap_or_default();
-        assert_eq!(reply, shown, "the answer to {request} in docs/guide/search.md");
+        assert_eq!(reply, shown, "the reply to {request} in docs/guide/search.md");
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, parts.join("```json\n")).unwrap();
