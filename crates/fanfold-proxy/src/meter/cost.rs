@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn reported_usage_takes_precedence_over_local_counts() {
-        // The provider counts twice as many tokens as the local counter. This factor applies to both bodies.
+        // The provider's count is twice the local count. This factor applies to both bodies.
         let usage = ReportedUsage { input: 200, read: 0, written: Some(200), output: 10 };
         let cost = Account::default().charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
         assert_eq!(cost, BothCosts { unfolded: 750.0 + 50.0, folded: 250.0 + 50.0 });

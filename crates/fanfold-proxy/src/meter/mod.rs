@@ -126,9 +126,9 @@ impl Meter {
     }
 
     /// The same for a session without a fitting view.
-    pub fn snapshot_of_overflow(&self, session: &SessionId, sizes: Sizes, budget: Budget) -> FoldSnapshot {
+    pub fn overflow_snapshot(&self, session: &SessionId, sizes: Sizes, budget: Budget) -> FoldSnapshot {
         let base = self.book().sessions.get(session).and_then(|entry| entry.base.clone());
-        FoldSnapshot::of_overflow(sizes, budget, base)
+        FoldSnapshot::from_overflow(sizes, budget, base)
     }
 
     /// All counts until now.

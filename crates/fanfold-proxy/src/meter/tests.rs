@@ -134,7 +134,7 @@ fn an_observing_meter_reports_possible_savings() {
     assert_eq!(
         status.report(),
         "2 of 2 requests would have been folded: 210,000 -> 90,000 tokens in all, 60,000 folded away in 0 folds\n\
-         that would have saved $0.08: $0.15 as they came, $0.07 folded\n"
+         that would have saved $0.08: $0.15 without folding, $0.07 with it\n"
     );
 }
 

@@ -238,7 +238,7 @@ impl FoldRun<'_> {
             memory: conversation
                 .memory
                 .as_ref()
-                .map(|memory| Recollection { room: memory.room(), recall: &recall_memory }),
+                .map(|memory| Recollection { room: memory.max_tokens(), recall: &recall_memory }),
             received: Some(body.received),
             form: form.body_form(),
             ..Ask::new(&session.id, body.text, terms, source)
@@ -256,7 +256,7 @@ impl FoldRun<'_> {
         terms: &Terms,
     ) -> PreparedBody {
         let outcome = match &answer.left {
-            _ if answer.is_rejected => Outcome::Unchanged(BypassReason::NotTaken),
+            _ if answer.is_rejected => Outcome::Unchanged(BypassReason::Rejected),
             Left::Folded(_) => Outcome::Folded,
             _ if self.context.mode == Mode::Observe
                 && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
@@ -302,7 +302,7 @@ impl FoldRun<'_> {
     ) -> PreparedBody {
         let reason = self.report(trouble, Some(&session));
         let meter = &self.context.meter;
-        let snapshot = answer.sizes.map(|sizes| meter.snapshot_of_overflow(&session, sizes, terms.budget));
+        let snapshot = answer.sizes.map(|sizes| meter.overflow_snapshot(&session, sizes, terms.budget));
         PreparedBody { snapshot, session: Some(session), ..PreparedBody::unchanged(reason) }
     }
 

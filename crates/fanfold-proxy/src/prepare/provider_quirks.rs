@@ -184,7 +184,7 @@ pub(crate) async fn reshape(
     let again = PreparedBody { form, snapshot: None, timings: Vec::new(), ..refused.clone() };
     if form == Form::Verbatim {
         // The received body is sent even if that could not be recorded.
-        let outcome = Outcome::Unchanged(BypassReason::NotTaken);
+        let outcome = Outcome::Unchanged(BypassReason::Rejected);
         return Some(PreparedBody { body: None, outcome, has_tool: false, counted: None, ..again });
     }
     let (body, lost_tool) = resend?;

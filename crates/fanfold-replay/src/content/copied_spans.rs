@@ -70,7 +70,7 @@ struct CopyIndex {
 struct CopyPlace {
     message: u32,
     at: u32,
-    /// The previous and next places with the same bytes, counted from 1; 0 if there is none.
+    /// The previous and next places with the same bytes, counted from 1; 0 stands for no place.
     before: u32,
     after: u32,
 }

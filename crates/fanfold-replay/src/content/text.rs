@@ -132,8 +132,8 @@ impl Needle {
     fn is_bounded(&self, text: &str, start: usize) -> bool {
         let end = start + self.text.len();
         let is_cut_before = self.is_head && before(text, start).is_some_and(is_word);
-        let is_cut_behind = self.is_tail && at(text, end).is_some_and(is_word);
-        !is_cut_before && !is_cut_behind
+        let is_cut_after = self.is_tail && at(text, end).is_some_and(is_word);
+        !is_cut_before && !is_cut_after
     }
 
     /// The offsets of its first occurrences, at most `max`.

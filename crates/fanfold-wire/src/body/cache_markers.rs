@@ -103,7 +103,7 @@ fn content_range(message: &str) -> Option<Range<usize>> {
     other.is_none().then(|| object.span(one.value))
 }
 
-/// The range of the text in a list of one plain text part.
+/// The range of the text in a list that has one plain text part.
 fn lone_text(content: &str) -> Option<Range<usize>> {
     let items = json::array(content)?;
     let [part] = items.as_slice() else { return None };
