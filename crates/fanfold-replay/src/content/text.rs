@@ -165,8 +165,8 @@ impl Needle {
 
 /// Replaces visible escapes (`\n`, `\"`) by spaces, so that text inside dumped JSON is found.
 ///
-/// A run of backslashes with its `n`, `r` or `t` becomes a space, unless it looks like a path (`\new\file`); a run before
-/// a quote becomes a space.
+/// A run of backslashes with its `n`, `r` or `t` becomes a space, unless it looks like a path (`\new\file`); a run
+/// before a quote becomes a space.
 pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let Some(first) = memchr::memchr(b'\\', bytes) else { return text.to_owned() };

@@ -79,8 +79,8 @@ impl Conversation {
         (conversation, changes)
     }
 
-    /// Locates the messages of a body that extends this one, parsing only the new part; `None` if the whole body must be
-    /// parsed.
+    /// Locates the messages of a body that extends this one, parsing only the new part; `None` if the whole body
+    /// must be parsed.
     pub fn resume(&self, body: &str) -> Option<Incoming> {
         let is_a_body = self.n_body_messages == self.spans.len() && self.n_body_bytes == self.text.len();
         let held = HeldBody { body: &self.text, frame: &self.frame, messages: &self.spans };

@@ -201,7 +201,8 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Returns whether the first segment of a path, after a version, is one of some resources, separated by spaces. The root belongs to every API.
+/// Returns whether the first segment of a path, after a version, is one of some resources, separated by spaces. The
+/// root belongs to every API.
 pub(crate) fn is_below(path: &str, resources: &str) -> bool {
     let path = path.trim_matches('/');
     let path =

@@ -80,8 +80,8 @@ impl PromptFill {
         PromptFill { tokens, percent: tokens.saturating_mul(100) / window.max(1) }
     }
 
-    /// Returns whether a status 400 without text may be a refusal for length. The window of the model table does not decide
-    /// alone, because providers with smaller windows send such errors.
+    /// Returns whether a status 400 without text may be a refusal for length. The window of the model table does
+    /// not decide alone, because providers with smaller windows send such errors.
     fn may_be_too_long(self) -> bool {
         self.tokens >= LONG || self.percent >= NEARLY_FULL
     }

@@ -1,8 +1,8 @@
 //! Inserts recalls that the client was not shown into its next request.
 //!
-//! A model may call the recall tool and tools of the client in one reply. The client sees only its own calls, so its
-//! next request has a reply without the recalls. They are inserted after the client's calls, and their results after the
-//! client's results: the model sees every call that it made, with its result.
+//! A model may call the recall tool and tools of the client in one reply. The client sees only its own calls, so
+//! its next request has a reply without the recalls. They are inserted after the client's calls, and their results
+//! after the client's results: the model sees every call that it made, with its result.
 //!
 //! ```text
 //! call    read notes.md              call    read notes.md

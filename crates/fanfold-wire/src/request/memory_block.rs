@@ -5,8 +5,8 @@
 //! {"messages":[…,{"role":"user","content":"Which port?\n\n<fanfold-memory>\n…\n</fanfold-memory>"}]}
 //! ```
 //!
-//! The text goes into the last message, so the order of roles and the cached prefix stay the same. It is not part of the
-//! conversation: the client's next request does not have it.
+//! The text goes into the last message, so the order of roles and the cached prefix stay the same. It is not part
+//! of the conversation: the client's next request does not have it.
 
 use std::borrow::Cow;
 
@@ -45,8 +45,8 @@ fn without_tags(text: &str) -> Cow<'_, str> {
     if splices.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(splices.apply(text)) }
 }
 
-/// Returns whether memory can help with a request. Not if it wants only a structured reply or a few tokens, or if the provider
-/// would store what is sent.
+/// Returns whether memory can help with a request. Not if it wants only a structured reply or a few tokens, or if
+/// the provider would store what is sent.
 pub fn accepts_memory_block(body: &str, format: Format) -> bool {
     let Some(object) = Object::parse(body) else { return false };
     let is_long = max_output(&object).is_none_or(|most| most >= MIN_OUTPUT);
