@@ -1,5 +1,5 @@
-//! Processes killed at random times: everything they acknowledged is stored, every handle can be recalled, and the message
-//! chain is intact.
+//! Processes killed at random times: everything they acknowledged is stored, every handle can be recalled, and the
+//! message chain is intact.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

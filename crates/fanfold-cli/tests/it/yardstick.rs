@@ -1,7 +1,7 @@
 //! Compares the results of `fanfold replay` with those of the yardstick, an independent implementation.
 //!
-//! The yardstick is next to the recorded conversations, in `../tools/replay`. The test is skipped if it is missing or cannot
-//! run.
+//! The yardstick is next to the recorded conversations, in `../tools/replay`. The test is skipped if it is missing
+//! or cannot run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

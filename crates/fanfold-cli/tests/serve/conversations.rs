@@ -1,5 +1,5 @@
-//! Conversations through the proxy: upstream requests are valid, contain user text verbatim, fit, and are the same after a
-//! restart.
+//! Conversations through the proxy: upstream requests are valid, contain user text verbatim, fit, and are the same
+//! after a restart.
 
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::caller::Caller;

@@ -1,5 +1,5 @@
-//! A task of forty steps with the Python packages of OpenAI and Anthropic, streamed and not, in a window that is too small: it
-//! ends as without the proxy, and recalls of the model are answered inside its replies.
+//! A task of forty steps with the Python packages of OpenAI and Anthropic, streamed and not, in a window that is
+//! too small: it ends as without the proxy, and recalls of the model are answered inside its replies.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,10 @@
 //! The cost of a request, folded and unfolded.
 //!
-//! One of the two was sent and is charged by the reported usage. The other one is charged by the same prices and the cost
-//! model of `fanfold replay`: the prefix shared with the previous request is read from the cache, the rest is written.
-//! The hit rate of the cache is derived from the reported usage, so a cold cache counts neither as a gain nor as a loss.
-//! A fold that breaks the cached prefix pays for it: unfolded, the prefix would have been read from the cache.
+//! One of the two was sent and is charged by the reported usage. The other one is charged by the same prices and
+//! the cost model of `fanfold replay`: the prefix shared with the previous request is read from the cache, the rest
+//! is written. The hit rate of the cache is derived from the reported usage, so a cold cache counts neither as a
+//! gain nor as a loss. A fold that breaks the cached prefix pays for it: unfolded, the prefix would have been read
+//! from the cache.
 
 use std::time::Duration;
 

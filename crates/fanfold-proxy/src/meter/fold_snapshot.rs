@@ -1,7 +1,7 @@
 //! Sizes and folds of a session after a request, and misses.
 //!
-//! A call is a *miss* if the model repeats it exactly while the newest result of the same call was folded. `fanfold replay`
-//! counts misses the same way (`repeats_folded`).
+//! A call is a *miss* if the model repeats it exactly while the newest result of the same call was folded. `fanfold
+//! replay` counts misses the same way (`repeats_folded`).
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,7 +1,7 @@
 //! Counts requests: for people at a terminal, for Prometheus, and for one log line per request.
 //!
-//! The proxy reports the stages of a request to its [`RequestMeter`]; the [`Meter`] adds them up. Metering cannot fail and
-//! does not wait, and its memory is bounded for any number of sessions.
+//! The proxy reports the stages of a request to its [`RequestMeter`]; the [`Meter`] adds them up. Metering cannot
+//! fail and does not wait, and its memory is bounded for any number of sessions.
 
 mod fold_snapshot; //  sizes and folds of a session after a request
 mod cost; //           the cost of a request, folded and unfolded

@@ -168,8 +168,8 @@ fn prometheus_text_is_valid() {
     check_prometheus(&meter.prometheus());
 }
 
-/// The rules of `promtool check metrics`: each family has a help text and a type, names end in their units, only counters
-/// end in `_total`, and histograms are complete.
+/// The rules of `promtool check metrics`: each family has a help text and a type, names end in their units, only
+/// counters end in `_total`, and histograms are complete.
 fn check_prometheus(text: &str) {
     use std::collections::{BTreeMap, BTreeSet};
     let mut types = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! How models recall folded originals: with a tool that the proxy answers, over MCP, or not at all. Stubs name the method.
+//! How models recall folded originals: with a tool that the proxy answers, over MCP, or not at all. Stubs name the
+//! method.
 
 use fanfold_engine::Offer;
 use fanfold_wire::Format;

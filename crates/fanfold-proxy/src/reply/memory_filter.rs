@@ -52,8 +52,8 @@ struct MemoryFilter {
 }
 
 impl MemoryFilter {
-    /// Collects an unstreamed answer, so that it gets a length. Falls back to a stream if it starts with white space, is
-    /// too long, or fails.
+    /// Collects an unstreamed answer, so that it gets a length. Falls back to a stream if it starts with white
+    /// space, is too long, or fails.
     async fn whole(mut self) -> Body {
         let mut whole = Vec::new();
         while let Some(next) = self.next().await {

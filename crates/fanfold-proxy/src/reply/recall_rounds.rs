@@ -1,8 +1,8 @@
 //! Serves recalls inside an answer.
 //!
-//! Where the model recalls originals, the proxy answers the calls and sends the conversation back to the provider, and the
-//! client sees one answer. Where it does so in the same answer as it calls tools of the client, the recalls are recorded
-//! and added to the next request.
+//! Where the model recalls originals, the proxy answers the calls and sends the conversation back to the provider,
+//! and the client sees one answer. Where it does so in the same answer as it calls tools of the client, the recalls
+//! are recorded and added to the next request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,7 +114,8 @@ impl RecallRounds {
         stream::unfold(self, |mut rounds| async move { rounds.next().await.map(|next| (next, rounds)) })
     }
 
-    /// An unstreamed answer: all its rounds, or the error of the last one. If it starts with white space it is streamed.
+    /// An unstreamed answer: all its rounds, or the error of the last one. If it starts with white space it is
+    /// streamed.
     pub(super) async fn whole(mut self, mut response: Response) -> Response {
         self.chunks = std::mem::take(response.body_mut()).into_data_stream();
         self.is_blank = true;

@@ -96,8 +96,8 @@ fn decompressed(response: http::Response<Body>, limit: usize) -> http::Response<
     http::Response::from_parts(parts, Body::from_stream(chunks_out))
 }
 
-/// A delayed response. There is no time limit before its first bytes; afterwards the delay is short, so that bytes sent to
-/// keep the connection alive reach the client.
+/// A delayed response. There is no time limit before its first bytes; afterwards the delay is short, so that bytes
+/// sent to keep the connection alive reach the client.
 struct HeldResponse {
     chunks: BodyDataStream,
     hold_time: Duration,
@@ -144,8 +144,8 @@ impl HeldResponse {
         }
     }
 
-    /// The chunks that were held back, followed by the rest. An error is delayed for a moment: a server that gets data and
-    /// an error together closes the connection without sending the data.
+    /// The chunks that were held back, followed by the rest. An error is delayed for a moment: a server that gets
+    /// data and an error together closes the connection without sending the data.
     fn into_body(self) -> Body {
         const ERROR_DELAY: Duration = Duration::from_millis(20);
         Body::from_stream(stream::iter(self.held).chain(self.chunks).then(|piece| async {

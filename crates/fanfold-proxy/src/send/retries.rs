@@ -27,7 +27,7 @@ const ASSUMED_LIMIT_FAR_FROM_WINDOW: u32 = 500;
 /// A body above this share of the window, in per mille, is close to it.
 const CLOSE_TO_WINDOW: u32 = 750;
 
-/// Whether a body that is too long may still be folded harder.
+/// The round of a request. Only in the first one, a body that is too long may be folded harder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Round {
     First,
@@ -205,7 +205,8 @@ async fn is_refused_for_form(start: &mut ResponseStart, round: Round) -> bool {
     };
     match start.response.status().as_u16() {
         400 | 422 => !is_about_length,
-        // Servers such as llama.cpp report an error of their prompt template as 500. Other failures are not about the form.
+        // Servers such as llama.cpp report an error of their prompt template as 500. Other failures are not about
+        // the form.
         500 => !is_about_length && is_template_error(start).await,
         _ => false,
     }

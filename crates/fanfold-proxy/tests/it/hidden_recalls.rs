@@ -1,5 +1,5 @@
-//! Recalls in the same answer as calls of the client. The client sees only its own calls; the model gets the originals with
-//! their results in all later requests.
+//! Recalls in the same answer as calls of the client. The client sees only its own calls; the model gets the
+//! originals with their results in all later requests.
 
 use fanfold_proxy::{Host as _, Recall};
 use fanfold_store::SessionId;

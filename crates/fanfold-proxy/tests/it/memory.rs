@@ -1,4 +1,5 @@
-//! Memory: recalled into requests, hidden from clients, recorded in order; with providers that hang, crash, flood and lie.
+//! Memory: recalled into requests, hidden from clients, recorded in order; with providers that hang, crash, flood
+//! and lie.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -133,7 +133,7 @@ async fn respects_ssl_cert_file() {
     std::fs::write(&file, &tls.ca).unwrap();
     let run_test = |file: Option<&std::path::Path>| {
         let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "tls::asked_by_another", "--ignored"]).env("FANFOLD_TLS_AT", tls.url());
+        command.args(["--exact", "tls::request_over_tls", "--ignored"]).env("FANFOLD_TLS_AT", tls.url());
         command.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
         if let Some(file) = file {
             command.env("SSL_CERT_FILE", file);

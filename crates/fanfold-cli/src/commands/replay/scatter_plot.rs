@@ -1,7 +1,7 @@
 //! Plots the results of a replay as SVG: recall against tokens and against cost, a pair of panels for each source.
 //!
-//! Each policy is a line with a dot for each window. The plot has a transparent background and follows the colour scheme
-//! of the page.
+//! Each policy is a line with a dot for each window. The plot has a transparent background and follows the colour
+//! scheme of the page.
 
 use std::fmt::Write as _;
 

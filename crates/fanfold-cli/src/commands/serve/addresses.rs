@@ -42,7 +42,8 @@ pub(in crate::commands) fn parse_address(text: &str) -> Result<SocketAddr> {
 /// Where requests are sent.
 pub(super) struct SelectedUpstreams {
     pub(super) upstreams: Upstreams,
-    /// The path of the OpenAI base URL for the client. It ends like the client's own, so that request paths stay the same.
+    /// The path of the OpenAI base URL for the client. It ends like the client's own, so that request paths stay
+    /// the same.
     pub(super) openai_path: String,
 }
 

@@ -116,8 +116,8 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// With a client to start, ignores an address and a token from the environment: they belong to a shared proxy, and the
-    /// client would not have the token.
+    /// With a client to start, ignores an address and a token from the environment: they belong to a shared proxy,
+    /// and the client would not have the token.
     pub(crate) fn ignore_environment_of_shared_proxy(&mut self, matches: &ArgMatches) {
         if self.command.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Third-party clients: the official Python package, the inspector, Claude Code and Codex. Each test installs what it needs,
-//! and is skipped with a message where it cannot.
+//! Third-party clients: the official Python package, the inspector, Claude Code and Codex. Each test installs what
+//! it needs, and is skipped with a message where it cannot.
 
 #![allow(clippy::print_stdout, reason = "a test reports why it was skipped")]
 
