@@ -133,7 +133,7 @@ fn unknown_handle(session: &dyn Engine, handle: Handle) -> Failure {
     known.truncate(MAX_LISTED);
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     Failure::new(
-        format!("no original has the handle {handle}; there are {}{more}", known.join(", ")),
+        format!("no original has the handle {handle}; similar handles: {}{more}", known.join(", ")),
         "pass the same --window and --policy as for the fold; `fanfold inspect --ledger` lists all handles",
     )
 }
