@@ -65,7 +65,7 @@ fn compare(before: &[u8], after: &[u8], name: &str, file: &Path) -> anyhow::Resu
             excerpt(after)
         );
     }
-    crate::page::say(&format!("identical: {name}, {file}, {} bytes", before.len()));
+    crate::page::print(&format!("identical: {name}, {file}, {} bytes", before.len()));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let output = String::from_utf8_lossy(&output.stdout);
     let rows: Vec<&str> = output.lines().filter(|line| line.contains('\t')).collect();
     if rows.is_empty() {
-        // Without the recorded conversations there is nothing to measure; the output above names the expected folder.
+        // The recorded conversations are missing; the output above names the expected folder.
         return Ok(());
     }
     let table = table(&rows)?;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         page::write_table(&root.join(TABLE), BEGIN, &table)?;
         guide::run()?;
     }
-    page::say(&table);
+    page::print(&table);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Compares the manifest of the fuzz targets, which are a separate workspace, with that of the program.
 //!
-//! The target `pipe` is built from the sources of the program `fanfold`, so it needs the same modules and the same dependencies with at
-//! least the same features. No compiler sees both lists.
+//! The target `pipe` is built from the sources of the program `fanfold`, so it needs the same modules and the same
+//! dependencies with at least the same features. No compiler sees both lists.
 
 use std::fs;
 use std::path::Path;
@@ -158,7 +158,8 @@ dependencies = { a = { workspace = true }, b = { workspace = true, features = ["
         assert!(
             compare_modules(&program, &modules("#[path = \"x\"]\nmod two;\nmod more;\nmod one;\n")).is_ok()
         );
-        let told = compare_modules(&program, &modules("mod one;\n")).expect_err("one is missing").to_string();
-        assert!(told.starts_with("fuzz/fuzz_targets/pipe.rs lacks the module `two`"), "{told}");
+        let error =
+            compare_modules(&program, &modules("mod one;\n")).expect_err("one is missing").to_string();
+        assert!(error.starts_with("fuzz/fuzz_targets/pipe.rs lacks the module `two`"), "{error}");
     }
 }

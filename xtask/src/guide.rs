@@ -57,7 +57,7 @@ fn condenser_pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
             continue;
         };
         let page = format!(
-            "# Condensing: `{name}`\n\n{}\n\n{HELD}\n\n{}\n\n\
+            "# Condensing: `{name}`\n\n{}\n\n{TESTED}\n\n{}\n\n\
              (This page is made from the header of `crates/fanfold-core/src/text/condense/{file}` by `cargo xtask guide`; \
              the example is run as a test. [All condensers](README.md).)\n",
             header(&folder.join(file))?,
@@ -68,9 +68,9 @@ fn condenser_pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-const HELD: &str = "**Held by tests**, on generated texts and on every result of the recorded conversations: the errors, \
-paths and ids of the original are in the condensed text, or behind the handle that it names, which gives the original back \
-byte for byte; it is never longer than the original; the same text gives the same bytes; a line of a megabyte is no trouble.";
+const TESTED: &str = "**Tested** on generated texts and on every result of the recorded conversations: the errors, \
+paths and ids of the original are in the condensed text, or behind the handle in it, which recalls the original byte for \
+byte; the text is never longer than the original; the same text gives the same bytes; a line of a megabyte takes linear time.";
 
 /// The measured figures of a condenser: its row of the table.
 fn measured(table: &str, name: &str) -> String {
@@ -84,7 +84,10 @@ fn measured(table: &str, name: &str) -> String {
                 head.join("\n")
             )
         }
-        None => "It has no figures of its own: what it uncovers is counted as what that is.".to_owned(),
+        None => {
+            "It has no figures of its own, because its results are counted under the kind of the text inside."
+                .to_owned()
+        }
     }
 }
 

@@ -16,8 +16,8 @@ pub(crate) fn write_table(file: &Path, begin: &str, table: &str) -> anyhow::Resu
     Ok(())
 }
 
-/// Prints a table.
+/// Prints a text on stdout.
 #[allow(clippy::print_stdout, reason = "the table is the data")]
-pub(crate) fn say(table: &str) {
+pub(crate) fn print(table: &str) {
     println!("{table}");
 }

@@ -29,15 +29,15 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let replays = Replays::new()?;
     let is_written = arguments.iter().any(|argument| argument == "--write");
     let all = replay(&replays, &format!("{VIEWS} all"))?;
-    let aside = replay(&replays, &format!("{VIEWS} fanfold --only-aside"))?;
+    let held_out = replay(&replays, &format!("{VIEWS} fanfold --only-aside"))?;
     let tables = [
-        ("views", views(&all, &aside)),
+        ("views", views(&all, &held_out)),
         ("presets", presets(&all)),
         ("cost", cost(&replays)?),
         ("above", above(&replays)?),
     ];
     for (name, table) in tables {
-        page::say(&table);
+        page::print(&table);
         if is_written {
             let begin = format!("<!-- begin: cargo xtask tables --write ({name}) -->");
             page::write_table(&crate::tidy::root().join(PAGE), &begin, &table)?;
@@ -52,12 +52,12 @@ fn replay(replays: &Replays, arguments: &str) -> anyhow::Result<Value> {
 }
 
 /// Contents of the views of the default policy.
-fn views(all: &Value, aside: &Value) -> String {
+fn views(all: &Value, held_out: &Value) -> String {
     let mut table = String::from(
         "| policy | window | trajectories | over | inval | old | tool-only | lines | recov | a recall | user | bill | rewritten | copied | coined |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for (name, replay) in [("`fanfold`", all), ("`fanfold`, the fifth kept aside", aside)] {
+    for (name, replay) in [("`fanfold`", all), ("`fanfold`, held-out fifth", held_out)] {
         for row in rows(replay).iter().filter(|row| row["policy"] == "fanfold") {
             let share = |key: &str| digits(number(row, &format!("/shares/{key}")), 3);
             let _ = writeln!(
@@ -111,7 +111,7 @@ fn presets(all: &Value) -> String {
 /// Cost as a share of the cost without folding.
 fn cost(replays: &Replays) -> anyhow::Result<String> {
     let mut table = String::from(
-        "| prices | conversations | n | cost | recall | aside: n | cost | recall |\n\
+        "| prices | conversations | n | cost | recall | held out: n | cost | recall |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (price, words) in PRICES {

@@ -1,14 +1,14 @@
-//! Writes the conversation that `fanfold demo` folds: an agent mends a small invented project over some seventy steps.
+//! Writes the conversation that `fanfold demo` folds: an agent repairs a small invented project in about seventy steps.
 //!
-//! The project's files lie in `examples/harbour/`; what the agent reads, greps and changes is computed from them, so
-//! that the story holds together. The same program always writes the same bytes:
+//! The project's files are in `examples/harbour/`. The results of the agent's calls are computed from them, so that the
+//! conversation is consistent. The output is deterministic:
 //!
 //! ```text
 //! cargo run -p fanfold-cli --example make_demo > crates/fanfold-cli/demo/conversation.json
 //! ```
 
-#![allow(clippy::print_stdout, reason = "the conversation is what this program is for")]
-#![allow(clippy::unwrap_used, reason = "a program for developers may stop where its story has a hole")]
+#![allow(clippy::print_stdout, reason = "the program prints the conversation")]
+#![allow(clippy::unwrap_used, reason = "a program for developers may panic on an inconsistent script")]
 
 #[path = "story/mod.rs"]
 mod story;

@@ -13,7 +13,7 @@ use fanfold_wire::Format;
 use crate::admission::token::Token;
 use crate::meter::Meter;
 use crate::prepare::recall_offer::Recall;
-use crate::receive::turn_memory::Remember;
+use crate::receive::turn_memory::ProxyMemory;
 use crate::receive::upstream::Upstreams;
 
 /// The settings of a proxy.
@@ -30,7 +30,7 @@ pub struct Config {
     /// How models recall folded originals.
     pub recall: Recall,
     /// Memory across sessions.
-    pub memory: Option<Remember>,
+    pub memory: Option<ProxyMemory>,
     /// Counts requests.
     pub meter: Arc<Meter>,
     /// Serves `/fanfold/mcp`.
@@ -54,7 +54,7 @@ pub trait Host: Send + Sync {
     /// The fold settings for a model.
     fn terms(&self, model: Option<&str>, format: Format) -> Result<Terms, String>;
 
-    /// Returns whether the window of a model is known. If it is assumed, the model server is asked for it.
+    /// Returns whether the window of a model is known. If it is not, the model server is probed for it.
     fn knows_window(&self, _model: &str) -> bool {
         true
     }
@@ -64,7 +64,7 @@ pub trait Host: Send + Sync {
         false
     }
 
-    /// The models that write summaries. This may block, because a server may be asked for its window.
+    /// The models that write summaries. This may block, because a server may be queried for its window.
     fn ways(&self) -> SummaryModels {
         SummaryModels::default()
     }
@@ -80,11 +80,11 @@ pub struct Limits {
     /// Connections and responses in progress. At the limit, inactive connections are closed first.
     pub connections: usize,
     /// Time until the headers of the first request of a connection.
-    pub greeting: Duration,
+    pub first_request: Duration,
     /// Bytes of large bodies held at once; further ones wait, and are then streamed unchanged.
-    pub held: usize,
+    pub buffered_bytes: usize,
     /// Bodies folded at once; further ones wait within their deadline.
-    pub folding: usize,
+    pub concurrent_folds: usize,
     /// Timeout for silent clients: between requests, in headers or body, or while they do not read the response.
     pub client_idle: Duration,
     /// Time to connect to the provider.
@@ -92,7 +92,7 @@ pub struct Limits {
     /// Timeout for a silent provider; a stream that sends data has no limit.
     pub upstream_idle: Duration,
     /// Time for running streams at shutdown.
-    pub farewell: Duration,
+    pub shutdown: Duration,
 }
 
 impl Default for Limits {
@@ -101,13 +101,13 @@ impl Default for Limits {
             deadline: Duration::from_secs(2),
             body: 64 << 20,
             connections: 1024,
-            greeting: Duration::from_secs(10),
-            held: 256 << 20,
-            folding: 32,
+            first_request: Duration::from_secs(10),
+            buffered_bytes: 256 << 20,
+            concurrent_folds: 32,
             client_idle: Duration::from_secs(120),
             connect: Duration::from_secs(10),
             upstream_idle: Duration::from_secs(600),
-            farewell: Duration::from_secs(30),
+            shutdown: Duration::from_secs(30),
         }
     }
 }

@@ -31,6 +31,6 @@ pub use config::{Config, Host, Limits};
 pub use local::api;
 pub use outcome::{BypassReason, Outcome};
 pub use prepare::recall_offer::Recall;
-pub use receive::turn_memory::Remember;
+pub use receive::turn_memory::ProxyMemory;
 pub use receive::upstream::{Upstream, UpstreamError, Upstreams};
 pub use server::{Running, ServeError, serve};

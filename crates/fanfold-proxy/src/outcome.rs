@@ -10,7 +10,7 @@ pub enum BypassReason {
     /// The client asks for a summary of the conversation, which needs all of it.
     Summary,
     /// The content encoding is unknown or the data is corrupt.
-    Packed,
+    Encoding,
     /// The body is over the size limit.
     TooLarge,
     /// The memory quota for large bodies was exhausted.
@@ -34,7 +34,7 @@ pub enum BypassReason {
     /// There are no settings for the model.
     Terms,
     /// The provider refused every changed form of the body, and not for its length.
-    NotTaken,
+    Rejected,
 }
 
 impl BypassReason {
@@ -42,7 +42,7 @@ impl BypassReason {
     pub fn name(self) -> &'static str {
         match self {
             BypassReason::Summary => "summary",
-            BypassReason::Packed => "packed",
+            BypassReason::Encoding => "packed",
             BypassReason::TooLarge => "too_large",
             BypassReason::Busy => "busy",
             BypassReason::NotDecoded => "not_decoded",
@@ -54,7 +54,7 @@ impl BypassReason {
             BypassReason::Deadline => "deadline",
             BypassReason::Panicked => "panicked",
             BypassReason::Terms => "terms",
-            BypassReason::NotTaken => "not_taken",
+            BypassReason::Rejected => "not_taken",
         }
     }
 }

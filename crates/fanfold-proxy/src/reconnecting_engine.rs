@@ -1,7 +1,7 @@
 //! The engine, on a store that is reopened when its file is deleted or replaced.
 //!
-//! A deleted file stays alive for processes that have it open, and what they write is lost. So the file is checked before
-//! each use, and the store is opened again if it is not the same.
+//! A deleted file stays alive for processes that have it open, and what they write is lost. So the file is checked
+//! before each use, and the store is opened again if it is not the same.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -43,17 +43,17 @@ pub enum ServeError {
         error: io::Error,
     },
     /// Other machines could use it without a token.
-    #[error("{0} can be reached from other machines, and there is no token")]
-    Open(SocketAddr),
+    #[error("{0} can be reached from other machines, but no token is set")]
+    MissingToken(SocketAddr),
     /// The upstream is the proxy itself.
     #[error("the upstream {0} is the proxy's own address: requests would loop")]
-    Itself(String),
+    OwnAddress(String),
     /// The CA file has no certificate.
     #[error("the CA file contains no certificate")]
     Authorities,
     /// The HTTP client could not be created.
     #[error("cannot create an HTTP client: {}", root_cause(.0))]
-    Sender(#[from] reqwest::Error),
+    HttpClient(#[from] reqwest::Error),
 }
 
 /// The innermost cause of an error, which is the informative one.
@@ -76,7 +76,7 @@ pub struct Running {
 /// Starts a proxy.
 pub async fn serve(config: Config) -> Result<Running, ServeError> {
     if !config.listen.ip().is_loopback() && config.token.is_none() {
-        return Err(ServeError::Open(config.listen));
+        return Err(ServeError::MissingToken(config.listen));
     }
     // Fails if a crypto provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -84,7 +84,7 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     if let Some(upstream) = config.upstreams.all().find(|upstream| upstream.is_at(address)) {
-        return Err(ServeError::Itself(upstream.address().to_owned()));
+        return Err(ServeError::OwnAddress(upstream.address().to_owned()));
     }
     let shared = Arc::new(Shared::new(&config)?);
     let running = Running {
@@ -113,7 +113,7 @@ impl Running {
             self.connections.wait().await;
             self.shared.tasks.wait().await;
         };
-        let is_done = tokio::time::timeout(self.shared.limits.farewell, all).await.is_ok();
+        let is_done = tokio::time::timeout(self.shared.limits.shutdown, all).await.is_ok();
         self.dropping.cancel();
         is_done
     }
@@ -171,7 +171,7 @@ async fn serve_connection(
     // Small events of a stream are sent at once.
     let _ = stream.set_nodelay(true);
     let idle = shared.limits.client_idle;
-    let first_request = tokio::time::sleep(shared.limits.greeting.min(idle));
+    let first_request = tokio::time::sleep(shared.limits.first_request.min(idle));
     let has_requested = Arc::new(AtomicBool::new(false));
     let requested = Arc::clone(&has_requested);
     let service = service_fn(move |request: http::Request<Incoming>| {

@@ -15,7 +15,7 @@ use crate::prepare::folding::Folder;
 use crate::prepare::provider_quirks::ProviderQuirks;
 use crate::prepare::window_probe::WindowProbes;
 use crate::receive::pending_recalls::PendingRecalls;
-use crate::receive::turn_memory::Remember;
+use crate::receive::turn_memory::ProxyMemory;
 use crate::receive::upstream::Upstreams;
 use crate::reconnecting_engine::ReconnectingEngine;
 use crate::send::http_clients::HttpClients;
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) quirks: Arc<ProviderQuirks>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) window_probes: Arc<WindowProbes>,
-    pub(crate) memory: Option<Remember>,
+    pub(crate) memory: Option<ProxyMemory>,
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
     pub(crate) token: Option<Token>,
@@ -54,7 +54,7 @@ impl Shared {
             http: HttpClients::new(&config.limits, config.ca.as_deref(), &config.upstreams)?,
             folder: Folder::new(config, &engine, &quirks),
             engine,
-            fold_slots: FoldSlots::new(config.limits.folding),
+            fold_slots: FoldSlots::new(config.limits.concurrent_folds),
             pending_recalls: PendingRecalls::default(),
             quirks,
             meter: Arc::clone(&config.meter),
@@ -64,7 +64,7 @@ impl Shared {
             api: api::router(Arc::new(move || for_api.get())),
             token: config.token.clone(),
             limits: config.limits,
-            body_quota: BodyQuota::new(config.limits.held),
+            body_quota: BodyQuota::new(config.limits.buffered_bytes),
             via_name: format!("fanfold-{:016x}", fastrand::u64(..)),
             tasks: TaskTracker::new(),
         })

@@ -73,7 +73,7 @@ impl RecalledOriginal {
 
     /// True if it certainly has more than `max` tokens. Avoids counting a very long original to its end.
     fn is_more_than(&mut self, max: u64, counter: &dyn Count) -> bool {
-        /// Almost every token is shorter; only texts of twice as many bytes per token are tested.
+        /// Bytes of a long token. Only texts of more than twice as many bytes per allowed token are tested.
         const BYTES: usize = 8;
         /// A cut can change the tokens next to it.
         const CUT: u64 = 8;

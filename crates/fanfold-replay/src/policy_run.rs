@@ -90,12 +90,12 @@ impl PolicyRun {
         }
     }
 
-    /// Tells the session that the provider's cache has expired.
+    /// Reports to the session that the provider's cache has expired.
     pub(crate) fn expire_cache(&mut self) {
         self.session.apply(Event::CacheExpired);
     }
 
-    /// Compares the charges so far with those of the unfolded requests.
+    /// Compares the current charges with those of the unfolded requests.
     pub(crate) fn compare(&mut self, unfolded: Bill) {
         if unfolded.dollars > 0.0 {
             self.sums.worst = self.sums.worst.max(self.meter.bill().dollars / unfolded.dollars);

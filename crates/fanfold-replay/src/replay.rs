@@ -1,7 +1,7 @@
 //! Replays one recorded conversation through policies, reply by reply.
 //!
-//! Before each recorded reply, each policy makes the view that would have been sent. All policies and windows are replayed
-//! together, so that each message is decoded once.
+//! Before each recorded reply, each policy makes the view that would have been sent. All policies and windows are
+//! replayed together, so that each message is decoded once.
 
 use fanfold_core::{Budget, Count, Policy, Receipt, Session, Tokens};
 use fanfold_wire::{Conversation, Format};

@@ -4,7 +4,8 @@ use crate::content::analysis::RecordAnalysis;
 use crate::content::contents::{ContentId, MessageContent};
 use crate::content::message::ChatRole;
 
-/// True if a provider would accept these messages: the first one is the user's, and each call is followed by its result.
+/// True if a provider would accept these messages: the first one is the user's, and each call is followed by its
+/// result.
 pub(crate) fn is_valid(analysis: &RecordAnalysis<'_>, sent: &[ContentId]) -> bool {
     let content = |at: usize| -> &MessageContent { &analysis.contents[sent[at]] };
     let first = (0..sent.len()).map(content).find(|content| content.role != ChatRole::System);

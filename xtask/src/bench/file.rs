@@ -49,10 +49,8 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     run_command(Command::new("python3").arg(&generator).arg(&work).arg(MESSAGES))?;
     let joined = work.join("joined.json");
     run_command(Command::new("python3").args(["-c", JOIN]).arg(&joined).args(replays.files()))?;
-    let files: [(&str, PathBuf); 2] = [
-        ("generated", work.join(format!("transcript_{MESSAGES}.json"))),
-        ("recorded, one behind the other", joined),
-    ];
+    let files: [(&str, PathBuf); 2] =
+        [("generated", work.join(format!("transcript_{MESSAGES}.json"))), ("recorded, joined", joined)];
     let mut table = format!("| file | MB | {} |\n| --- | --- |", WINDOWS.join(" | "));
     table += &" --- |".repeat(WINDOWS.len());
     for (name, file) in files {
@@ -71,7 +69,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "--write") {
         page::write_table(&root.join(TABLE), BEGIN, &table)?;
     }
-    page::say(&table);
+    page::print(&table);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Times fanfold and Hermes 0.19.0 on the same conversations, in one run.
 //!
-//! Benchmark machines are noisy, so only ratios are comparable: both sides run in turn, several times, and the best run of each counts.
+//! Benchmark machines are noisy, so only ratios are comparable: both sides run in turn, several times, and the best
+//! run of each counts.
 
 mod file; //    time to the first byte for a file of 10 MB
 mod proxy; //   latency, streams and memory of the proxy
@@ -45,7 +46,8 @@ for wanted in sys.argv[1:]:
     print("hermes", statistics.median(times))
 "###;
 
-/// Prints the peak memory of `fanfold fold` for each `WINDOW:FILE` minus that for a conversation of one line: median of seven runs, in kB.
+/// Prints the peak memory of `fanfold fold` for each `WINDOW:FILE` minus that for a conversation of one line:
+/// median of seven runs, in kB.
 const MEMORY: &str = r###"
 import os, statistics, sys, tempfile
 program = sys.argv[1]
@@ -140,7 +142,7 @@ fn compare_with_hermes(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "--write") {
         page::write_table(&root.join(TABLE), BEGIN, &table)?;
     }
-    page::say(&table);
+    page::print(&table);
     Ok(())
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "--write") {
         page::write_table(&root.join(TABLE), BEGIN, &table)?;
     }
-    page::say(&table);
+    page::print(&table);
     Ok(())
 }
 

@@ -77,8 +77,8 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     for _ in 0..2 {
         best.push(ours(&root, &[file.display().to_string()])?);
         let mut theirs = Command::new(&python);
-        let said = run_command(theirs.args(["-c", SCRIPT]).arg(&file))?;
-        hermes.extend(said.lines().last().map(str::to_owned));
+        let output = run_command(theirs.args(["-c", SCRIPT]).arg(&file))?;
+        hermes.extend(output.lines().last().map(str::to_owned));
     }
     finish(&root, BEGIN, &table(&best, &hermes)?, is_written)
 }
@@ -87,15 +87,16 @@ fn finish(root: &Path, begin: &str, table: &str, is_written: bool) -> anyhow::Re
     if is_written {
         page::write_table(&root.join(PAGE), begin, table)?;
     }
-    page::say(table);
+    page::print(table);
     Ok(())
 }
 
 fn ours(root: &Path, arguments: &[String]) -> anyhow::Result<String> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-store", "--bench", "store", "--"]);
-    let said = run_command(cargo.args(arguments))?;
-    said.lines()
+    let output = run_command(cargo.args(arguments))?;
+    output
+        .lines()
         .find(|line| line.starts_with('{'))
         .map(str::to_owned)
         .context("the benchmark printed no figures")
@@ -114,7 +115,7 @@ fn figure(lines: &[String], name: &str) -> anyhow::Result<f64> {
 
 fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
     let mut table =
-        String::from("| | Hermes | fanfold | ratio | the bar |\n| --- | --- | --- | --- | --- |\n");
+        String::from("| | Hermes | fanfold | ratio | target |\n| --- | --- | --- | --- | --- |\n");
     let rows = [
         ("append all, each turn committed", "append_ms", "turn_ms", "1/20"),
         ("append all, each step committed", "append_ms", "append_ms", ""),
@@ -125,10 +126,10 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
         ("fork", "fork_ms", "fork_ms", "1/1000"),
         ("a fold committed", "fold_ms", "fold_ms", "1/50"),
     ];
-    for (name, theirs, mine, bar) in rows {
+    for (name, theirs, mine, target) in rows {
         let (theirs, mine) = (figure(hermes, theirs)?, figure(ours, mine)?);
         table.push_str(&format!(
-            "| {name} | {theirs:.1} ms | {mine:.2} ms | 1/{:.0} | {bar} |\n",
+            "| {name} | {theirs:.1} ms | {mine:.2} ms | 1/{:.0} | {target} |\n",
             theirs / mine
         ));
     }
@@ -149,11 +150,11 @@ fn table(ours: &[String], hermes: &[String]) -> anyhow::Result<String> {
         ("file after that, × the JSON", "loaded_bytes", "2.5×"),
         ("after one fork and four folds", "folded_bytes", "3×"),
     ];
-    for (name, bytes, bar) in sizes {
+    for (name, bytes, target) in sizes {
         let (theirs, mine) = (figure(hermes, bytes)?, figure(ours, bytes)?);
         let ratio = theirs / mine;
         table.push_str(&format!(
-            "| {name} | {:.2}× | {:.2}× | 1/{ratio:.1} | {bar} |\n",
+            "| {name} | {:.2}× | {:.2}× | 1/{ratio:.1} | {target} |\n",
             theirs / json,
             mine / json
         ));
@@ -174,10 +175,10 @@ fn searches(root: &Path) -> anyhow::Result<String> {
         "--example",
         "search_speed",
     ]);
-    let said = run_command(cargo.args(["--", "generated", "1000000"]).arg(&folder));
+    let output = run_command(cargo.args(["--", "generated", "1000000"]).arg(&folder));
     // Free a gigabyte; the next run generates it again.
     std::fs::remove_dir_all(&folder)?;
-    said
+    output
 }
 
 fn many(line: &str, searches: &str) -> anyhow::Result<String> {

@@ -1,7 +1,8 @@
 //! Counts the facts of tool results that summary prompts contain, for fanfold and Hermes on the same messages.
 //!
-//! A fact counts if the prompt contains it: an error as a whole line, a path, a value (a number of at least three digits) with its
-//! neighbouring word. This file finds facts by rules of its own, independent of those that select text for prompts.
+//! A fact counts if the prompt contains it: an error as a whole line, a path, a value (a number of at least three
+//! digits) with its neighbouring word. This file finds facts by rules of its own, independent of those that select
+//! text for prompts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,12 +57,12 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         let middle = Middle::parse(&body, head, cut)?;
         let theirs = fs::read_to_string(file.with_extension("json.hermes"))?;
         let at_once = at_once(&body, head, cut)?;
-        let one_by_one = one_by_one(&body)?;
+        let after_each_fold = after_each_fold(&body)?;
         let n = middle.n_messages;
         for (name, prompts) in [
             ("Hermes", vec![theirs]),
             ("fanfold, one summary", at_once),
-            ("fanfold, a summary after each fold", one_by_one),
+            ("fanfold, a summary after each fold", after_each_fold),
         ] {
             if !prompts.is_empty() {
                 table.push_str(&middle.row(n, name, &prompts));
@@ -71,20 +72,20 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if arguments.iter().any(|argument| argument == "--write") {
         page::write_table(&root.join(TABLE), BEGIN, &table)?;
     }
-    page::say(&table);
+    page::print(&table);
     Ok(())
 }
 
 /// Writes Hermes' prompts next to the files and returns the range of each middle.
 fn hermes(work: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<(usize, usize)>> {
     let python = bench::venv(work, &[bench::HERMES])?;
-    let said = bench::run_command(Command::new(python).args(["-c", SCRIPT]).args(files))?;
+    let output = bench::run_command(Command::new(python).args(["-c", SCRIPT]).args(files))?;
     let ends = |line: &str| {
         let (head, cut) = line.strip_prefix("middle ")?.split_once(' ')?;
         Some((head.parse().ok()?, cut.parse().ok()?))
     };
-    let middles: Vec<(usize, usize)> = said.lines().filter_map(ends).collect();
-    ensure!(middles.len() == files.len(), "Hermes printed no prompts:\n{said}");
+    let middles: Vec<(usize, usize)> = output.lines().filter_map(ends).collect();
+    ensure!(middles.len() == files.len(), "Hermes printed no prompts:\n{output}");
     Ok(middles)
 }
 
@@ -157,8 +158,8 @@ fn facts(text: &str) -> [BTreeSet<String>; 3] {
             }
             let is_value = word.len() >= 3 && word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
             if is_value {
-                let beside = if i > 0 { words[i - 1] } else { words.get(1).copied().unwrap_or_default() };
-                values.insert(format!("{beside} {word}"));
+                let neighbour = if i > 0 { words[i - 1] } else { words.get(1).copied().unwrap_or_default() };
+                values.insert(format!("{neighbour} {word}"));
             }
         }
     }
@@ -190,20 +191,20 @@ fn at_once(body: &str, head: usize, cut: usize) -> anyhow::Result<Vec<String>> {
     };
     let range = Some((entry_at(head), entry_at(cut - 1)));
     session.apply(Event::FoldRequested { range });
-    let errand = SummaryJob::plan(&session, &SummaryOptions::new(SUMMARISER)).context("nothing is folded")?;
-    Ok(prompts(errand)?.0)
+    let job = SummaryJob::plan(&session, &SummaryOptions::new(SUMMARISER)).context("nothing is folded")?;
+    Ok(prompts(job)?.0)
 }
 
 /// The prompts of a summary after each fold of the growing conversation.
-fn one_by_one(body: &str) -> anyhow::Result<Vec<String>> {
+fn after_each_fold(body: &str) -> anyhow::Result<Vec<String>> {
     let mut all = Vec::new();
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(WINDOW), o200k());
     let mut n_folds = 0;
     follow(&mut session, body, |session| {
         if session.ledger().receipts().len() > n_folds {
             n_folds = session.ledger().receipts().len();
-            if let Some(errand) = SummaryJob::plan(session, &SummaryOptions::new(SUMMARISER)) {
-                let (prompts, summary) = prompts(errand)?;
+            if let Some(job) = SummaryJob::plan(session, &SummaryOptions::new(SUMMARISER)) {
+                let (prompts, summary) = prompts(job)?;
                 all.extend(prompts);
                 session.apply(Event::SummaryWritten(summary));
             }
@@ -237,15 +238,15 @@ fn origin(entry: &Entry) -> usize {
 }
 
 /// Runs a summary job with minimal valid answers; returns its prompts and the summary.
-fn prompts(mut errand: SummaryJob<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
-    let material: Vec<String> = errand.material().map(str::to_owned).collect();
+fn prompts(mut job: SummaryJob<'_>) -> anyhow::Result<(Vec<String>, Summary)> {
+    let material: Vec<String> = job.material().map(str::to_owned).collect();
     let mut prompts = Vec::new();
     loop {
-        match errand.next() {
+        match job.next() {
             NextStep::Ask(asked) => {
                 // Only originals count, not the previous summary or the instructions.
                 prompts.push(material[prompts.len().min(material.len() - 1)].clone());
-                errand.accept_answer(&answer(&asked.user));
+                job.accept_answer(&answer(&asked.user));
             }
             NextStep::Done(summary) => return Ok((prompts, summary)),
             NextStep::GiveUp(flaws) => bail!("the summary failed after {} prompts: {flaws:?}", prompts.len()),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// An agent at work: the project as it is by now, and all that was said.
+/// A simulated agent: the current files of the project, and all messages.
 pub(super) struct Agent {
     pub(super) messages: Vec<Value>,
     files: BTreeMap<&'static str, String>,
     changes: Vec<(String, String, String)>,
-    thought: String,
+    next_text: String,
     n_calls: usize,
 }
 
@@ -28,30 +28,30 @@ impl Agent {
             messages: vec![json!({ "role": "system", "content": system })],
             files: FILES.iter().map(|(path, text)| (*path, (*text).to_owned())).collect(),
             changes: Vec::new(),
-            thought: String::new(),
+            next_text: String::new(),
             n_calls: 0,
         }
     }
 
-    pub(super) fn hears(&mut self, text: &str) {
+    pub(super) fn user(&mut self, text: &str) {
         self.messages.push(json!({ "role": "user", "content": text }));
     }
 
-    pub(super) fn says(&mut self, text: &str) {
+    pub(super) fn reply(&mut self, text: &str) {
         self.messages.push(json!({ "role": "assistant", "content": text }));
     }
 
     /// The text before the next call.
-    pub(super) fn thinks(&mut self, text: &str) -> &mut Agent {
-        text.clone_into(&mut self.thought);
+    pub(super) fn with_text(&mut self, text: &str) -> &mut Agent {
+        text.clone_into(&mut self.next_text);
         self
     }
 
     pub(super) fn bash(&mut self, command: &str, output: &str) {
-        self.calls("bash", &json!({ "command": command }), output);
+        self.call("bash", &json!({ "command": command }), output);
     }
 
-    pub(super) fn lists(&mut self) {
+    pub(super) fn list_files(&mut self) {
         let mut lines = vec![
             ".".to_owned(),
             "├── CHANGELOG.md".into(),
@@ -66,17 +66,17 @@ impl Agent {
         self.bash("tree --du", &(lines.join("\n") + "\n"));
     }
 
-    pub(super) fn reads(&mut self, path: &'static str) {
+    pub(super) fn read(&mut self, path: &'static str) {
         let output = numbered(&self.files[path], 1, usize::MAX);
-        self.calls("read", &json!({ "path": path }), &output);
+        self.call("read", &json!({ "path": path }), &output);
     }
 
-    pub(super) fn reads_lines(&mut self, path: &'static str, from: usize, n_lines: usize) {
+    pub(super) fn read_lines(&mut self, path: &'static str, from: usize, n_lines: usize) {
         let output = numbered(&self.files[path], from, n_lines);
-        self.calls("read", &json!({ "path": path, "offset": from, "limit": n_lines }), &output);
+        self.call("read", &json!({ "path": path, "offset": from, "limit": n_lines }), &output);
     }
 
-    pub(super) fn greps(&mut self, word: &str) {
+    pub(super) fn grep(&mut self, word: &str) {
         let mut hits = String::new();
         for (path, text) in &self.files {
             for (i, line) in text.lines().enumerate().filter(|(_, line)| line.contains(word)) {
@@ -86,21 +86,21 @@ impl Agent {
         self.bash(&format!("grep -rn {word} harbour tests"), &hits);
     }
 
-    pub(super) fn edits(&mut self, path: &'static str, old: &str, new: &str) {
+    pub(super) fn edit(&mut self, path: &'static str, old: &str, new: &str) {
         let text = self.files.get_mut(path).unwrap();
         assert!(text.contains(old), "{path} does not have {old:?}");
         *text = text.replacen(old, new, 1);
         self.changes.push((path.to_owned(), old.to_owned(), new.to_owned()));
         let output = format!("edited {path}: 1 replacement\n");
-        self.calls("edit", &json!({ "path": path, "old": old, "new": new }), &output);
+        self.call("edit", &json!({ "path": path, "old": old, "new": new }), &output);
     }
 
     /// A file that the last command wrote.
-    pub(super) fn writes(&mut self, path: &'static str, text: &str) {
+    pub(super) fn set_file(&mut self, path: &'static str, text: &str) {
         self.files.insert(path, text.to_owned());
     }
 
-    pub(super) fn diffs(&mut self) {
+    pub(super) fn diff(&mut self) {
         let mut diff = String::new();
         for (path, old, new) in &self.changes {
             diff.push_str(&format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@\n"));
@@ -110,11 +110,11 @@ impl Agent {
         self.bash("git diff", &diff);
     }
 
-    fn calls(&mut self, tool: &str, arguments: &Value, output: &str) {
+    fn call(&mut self, tool: &str, arguments: &Value, output: &str) {
         self.n_calls += 1;
         let id = format!("call_{:03}", self.n_calls);
-        let said = std::mem::take(&mut self.thought);
-        let content = if said.is_empty() { Value::Null } else { Value::String(said) };
+        let text = std::mem::take(&mut self.next_text);
+        let content = if text.is_empty() { Value::Null } else { Value::String(text) };
         let function = json!({ "name": tool, "arguments": arguments.to_string() });
         self.messages.push(json!({ "role": "assistant", "content": content,
             "tool_calls": [{ "id": id, "type": "function", "function": function }] }));

@@ -85,7 +85,7 @@ fn page(followed: &FoldedConversation, view: &View) -> String {
         None => out.push_str(&receipt_text::session(session)),
         Some(receipt) => {
             out.push_str(&receipt_text::fold(session.ledger().receipts().len(), receipt));
-            out.push_str(&recalled(session, view, width));
+            out.push_str(&recall_example(session, view, width));
         }
     }
     let _ = writeln!(out, "\n`fanfold demo --print` prints the example. To fold a conversation of your own:");
@@ -94,7 +94,7 @@ fn page(followed: &FoldedConversation, view: &View) -> String {
 }
 
 /// One fold: its stub in the view, and its original.
-fn recalled(session: &dyn Engine, view: &View, width: usize) -> String {
+fn recall_example(session: &dyn Engine, view: &View, width: usize) -> String {
     let Some((handle, original)) = largest_original(session, view) else { return String::new() };
     let Ok(content) = session.recall(handle, &Extent::Whole) else { return String::new() };
     let name = handle.to_string();

@@ -51,7 +51,7 @@ pub(crate) struct McpArgs {
     /// Format of log lines on stderr: human, json, off
     #[arg(
         long,
-        value_name = "LOOK",
+        value_name = "FORMAT",
         env = "FANFOLD_LOG",
         default_value = "human",
         hide_possible_values = true

@@ -103,7 +103,7 @@ fn recall_stored(
     Ok((handle, content))
 }
 
-/// The original behind a handle. A handle that these settings do not produce is looked up by content.
+/// The original behind a handle. If the session has no fold with this handle, it is looked up by content.
 pub(crate) fn recall(session: &dyn Engine, handle: Handle, extent: &Extent) -> Result<String> {
     let no_such_lines =
         |error: &RecallError| Failure::new(error.to_string(), "leave out the lines to print all of it");
@@ -135,7 +135,7 @@ fn unknown_handle(session: &dyn Engine, handle: Handle) -> Failure {
     known.truncate(MAX_LISTED);
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     Failure::new(
-        format!("no original has the handle {handle}; there are {}{more}", known.join(", ")),
+        format!("no original has the handle {handle}; similar handles: {}{more}", known.join(", ")),
         "pass the same --window and --policy as for the fold; `fanfold inspect --ledger` lists all handles",
     )
 }

@@ -88,8 +88,8 @@ pub(crate) fn run(args: &SearchArgs, options: &Options, reporter: Reporter) -> R
     let engine = store::open_to_search(options)?;
     let request = request(args, &engine)?;
     if args.limit.is_some_and(|limit| limit > SearchRequest::MAX_RESULTS) {
-        let most = SearchRequest::MAX_RESULTS;
-        reporter.note(&format!("at most {most} results are shown; --offset {most} shows the next"));
+        let max = SearchRequest::MAX_RESULTS;
+        reporter.note(&format!("at most {max} results are shown; --offset {max} shows the next"));
     }
     let caller = match &args.current {
         Some(name) => {

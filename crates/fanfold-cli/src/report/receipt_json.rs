@@ -49,7 +49,8 @@ pub(crate) fn receipts(ledger: &Ledger) -> Value {
     ledger.receipts().iter().map(receipt).collect()
 }
 
-/// A summary: its model and size, whether it is in the view, which models failed and why, and the flaws of rejected answers.
+/// A summary: its model and size, whether it is in the view, which models failed and why, and the flaws of rejected
+/// answers.
 pub(crate) fn summary(outcome: &SummaryOutcome) -> Value {
     let written = match &outcome.ended {
         JobOutcome::Written(written) => Some(written),

@@ -46,9 +46,9 @@ pub(crate) fn before_and_after(followed: &FoldedConversation, view: &View, width
     let before =
         vec![(Part::Tools, transcript.tools()), (Part::Verbatim, transcript.total() - transcript.tools())];
     let after = parts(followed, view);
-    let most = transcript.total().max(room).max(view.tokens);
+    let max = transcript.total().max(room).max(view.tokens);
     let bar_width = width.saturating_sub(LABEL + 10);
-    let scale = Scale { most, width: bar_width };
+    let scale = Scale { max, width: bar_width };
     let mut out = String::new();
     let _ = writeln!(out, "{:<LABEL$}{} {}", "before", scale.bar(&before), transcript.total());
     let _ = writeln!(out, "{:<LABEL$}{} {}", "after", scale.bar(&after), view.tokens);
@@ -111,13 +111,13 @@ fn cost(followed: &FoldedConversation, transcript: &Transcript, item: &Item) -> 
 
 /// Tokens to columns.
 struct Scale {
-    most: Tokens,
+    max: Tokens,
     width: usize,
 }
 
 impl Scale {
     fn cells(&self, tokens: Tokens) -> usize {
-        let cells = u128::from(tokens.0) * self.width as u128 / u128::from(self.most.0.max(1));
+        let cells = u128::from(tokens.0) * self.width as u128 / u128::from(self.max.0.max(1));
         cells as usize
     }
 

@@ -81,12 +81,12 @@ fn nearest_hint(key: &str, known: &[&str]) -> String {
 
 /// The word with the smallest edit distance, unless that is too large.
 pub(crate) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let most = match word.chars().count() {
+    let max = match word.chars().count() {
         ..=3 => 1,
         n_letters => (n_letters / 3).max(2),
     };
     let with_distance = words.map(|known| (distance(word, known), known));
-    with_distance.filter(|(distance, _)| *distance <= most).min().map(|(_, known)| known)
+    with_distance.filter(|(distance, _)| *distance <= max).min().map(|(_, known)| known)
 }
 
 /// The Levenshtein distance, in characters.

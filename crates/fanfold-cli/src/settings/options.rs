@@ -17,8 +17,8 @@ use super::tables::{
 use crate::store;
 
 settings! {
-    /// Settings of fanfold. Flags take precedence over the environment (`FANFOLD_WINDOW`, ...), the environment over the
-    /// project's `.fanfold.toml`, and that over the user's file.
+    /// Settings of fanfold. Flags take precedence over the environment (`FANFOLD_WINDOW`, ...), the environment
+    /// over the project's `.fanfold.toml`, and that over the user's file.
     pub(crate) struct Options;
 
     flags ConversationFlags {
@@ -101,8 +101,8 @@ settings! {
         /// Memory across sessions. Not allowed in a project's file, because it decides where your messages are sent.
         #[serde(default, skip_serializing_if = "is_default")]
         memory: MemoryOptions, decides "where your messages go";
-        /// Summaries by a model. Not allowed in a project's file, because it decides where conversations and credentials
-        /// are sent.
+        /// Summaries by a model. Not allowed in a project's file, because it decides where conversations and
+        /// credentials are sent.
         #[serde(default, skip_serializing_if = "is_default")]
         summary: SummaryOptions, decides "where credentials go";
     }

@@ -104,8 +104,8 @@ macro_rules! summary_model {
         #[serde(deny_unknown_fields)]
         pub(crate) struct $name {
             $($before)*
-            /// The base URL of its server. Default: OpenAI's or Anthropic's own address, by the model's name; for the main
-            /// model, the server of the summary model, with the same key.
+            /// The base URL of its server. Default: OpenAI's or Anthropic's own address, by the model's name; for
+            /// the main model, the server of the summary model, with the same key.
             pub(crate) url: Option<String>,
             /// The API style: openai, anthropic. Default: by the address, or the model's name.
             pub(crate) style: Option<SummaryStyle>,

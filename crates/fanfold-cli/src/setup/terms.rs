@@ -56,8 +56,8 @@ pub(crate) fn choose(options: &Options, request_model: Option<&str>) -> Result<T
     })
 }
 
-/// Chooses the terms for a stored session. Unless a window is set or the model has changed, the session keeps the window
-/// of its last request.
+/// Chooses the terms for a stored session. Unless a window is set or the model has changed, the session keeps the
+/// window of its last request.
 pub(crate) fn choose_for_session(
     options: &Options,
     request_model: Option<&str>,

@@ -1,8 +1,8 @@
 //! The sessions that real clients write: Codex and Claude Code, installed from npm, talking to a scripted provider.
 //!
-//! The test says so and passes where it can't be made.
+//! Each test is skipped with a message if its client cannot be installed.
 
-#![allow(clippy::print_stdout, reason = "a test says what it did not do")]
+#![allow(clippy::print_stdout, reason = "a test reports why it was skipped")]
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn claude_code_sessions_are_replayed() {
     check(&CLAUDE_CODE, "claude-code");
 }
 
-/// A replay finds the session, each reply in it, and the results of its calls; and it folds them.
+/// Checks that a replay finds the session with all its replies and results, and folds it.
 fn check(client: &Client, source: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
     let ran = match clients::run(client, &target) {
@@ -33,8 +33,8 @@ fn check(client: &Client, source: &str) {
     let mut command = Command::cargo_bin("fanfold").unwrap();
     command.env_clear().env("HOME", &ran.home).current_dir(&ran.home);
     let output = command.args(["replay", "--window", "3k", "--json"]).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     let page: Value = serde_json::from_slice(&output.stdout).unwrap();
     let [session] = page["results"].as_array().unwrap().as_slice() else { panic!("not one session: {page}") };
     assert_eq!(session["source"], source);
@@ -63,7 +63,7 @@ fn longest<'c>(bodies: &[String]) -> Session<'c> {
         match change {
             Change::Append(entry) => drop(session.append(entry)),
             Change::Answer(call, outcome) => {
-                assert!(session.set_result(call, outcome), "{call:?} is not there")
+                assert!(session.set_result(call, outcome), "{call:?} is missing")
             }
         }
     }

@@ -20,8 +20,8 @@ fn stored_sandbox() -> Sandbox {
     sandbox
 }
 
-/// Fills the first page of a table or an index with rubbish.
-fn spoil(sandbox: &Sandbox, name: &str) {
+/// Overwrites the first page of a table or an index with random bytes.
+fn corrupt(sandbox: &Sandbox, name: &str) {
     let path = sandbox.path("x.db");
     let text = "SELECT rootpage FROM sqlite_schema WHERE name = ?";
     let file = rusqlite::Connection::open(&path).unwrap();
@@ -40,7 +40,7 @@ fn is_circular(ran: &CommandOutput) -> bool {
 fn damage_is_reported_and_repaired() {
     for name in ["texts_data", "nodes_by_id", "events_by_session", "sessions_by_time"] {
         let sandbox = stored_sandbox();
-        spoil(&sandbox, name);
+        corrupt(&sandbox, name);
         let ran = sandbox.run("doctor --store x.db");
         assert!(ran.code == 1 && ran.out.contains("(can be repaired)"), "{name}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains("hint: `fanfold doctor --repair`"), "{name}: {}", ran.err);
@@ -99,15 +99,15 @@ fn changed_requests_and_originals_are_reported() {
     let sandbox = stored_sandbox();
     let change = |name: &str, kind: &str, text: &str| {
         let file = rusqlite::Connection::open(sandbox.path("x.db")).unwrap();
-        let of = "session = (SELECT key FROM sessions WHERE id = ?1) AND kind = ?2";
-        let text = format!("UPDATE events SET body = {text} WHERE {of}");
+        let condition = "session = (SELECT key FROM sessions WHERE id = ?1) AND kind = ?2";
+        let text = format!("UPDATE events SET body = {text} WHERE {condition}");
         assert_eq!(file.execute(&text, [name, kind]).unwrap(), 1);
     };
     change("b", "request", "json_set(body, '$.hash', printf('%064d', 0))");
     assert_eq!(sandbox.run("doctor --store x.db").code, 0);
     let ran = sandbox.run("doctor --requests --store x.db");
-    let told = "session b: request 1 cannot be rebuilt byte for byte";
-    assert!(ran.code == 1 && ran.out.contains(told), "{}{}", ran.out, ran.err);
+    let expected = "session b: request 1 cannot be rebuilt byte for byte";
+    assert!(ran.code == 1 && ran.out.contains(expected), "{}{}", ran.out, ran.err);
     let ran = sandbox.run("inspect --session b --request 1 --store x.db");
     assert_eq!((ran.code, &ran.out), (1, &sandbox.read("b.json")));
     assert!(ran.err.contains("NOT the bytes that were sent"), "{}", ran.err);
@@ -133,7 +133,7 @@ fn unreadable_store_has_its_own_hint() {
 
 #[test]
 #[cfg(unix)]
-fn a_limit_on_the_size_of_files_is_a_failed_write() {
+fn file_size_limit_is_a_write_error() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &body(&long_chat(60)));
     let mut command = Command::new("sh");
@@ -143,7 +143,7 @@ fn a_limit_on_the_size_of_files_is_a_failed_write() {
     command.env_clear().env("HOME", sandbox.path("")).current_dir(sandbox.path(""));
     let done = command.output().unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
-    // The process was not killed, but reported the error.
+    // The process reported the error and was not killed by the signal.
     assert!(done.status.code().is_some(), "{:?} {err}", done.status);
     assert!(err.contains("no space left to write the store"), "{err}");
     let ran = sandbox.run("sessions list --store x.db");
@@ -154,7 +154,7 @@ fn a_limit_on_the_size_of_files_is_a_failed_write() {
 }
 
 #[test]
-fn other_files_are_not_taken_for_stores() {
+fn files_of_other_programs_are_refused() {
     let sandbox = Sandbox::new();
     let other = rusqlite::Connection::open(sandbox.path("other.db")).unwrap();
     other.execute_batch("CREATE TABLE theirs (x)").unwrap();

@@ -32,7 +32,7 @@ fn oversized_conversation_is_folded() {
     assert_eq!(folded["temperature"], 0);
     let kept = folded["messages"].as_array().unwrap();
     for user in messages.iter().filter(|message| message["role"] == "user") {
-        assert!(kept.contains(user), "{user} is gone");
+        assert!(kept.contains(user), "{user} is missing");
     }
     assert!(ran.out.len() * 2 < body(&messages).len());
     assert!(ran.err.contains(" times: ") && ran.err.contains(", for a room of 9,000"), "{}", ran.err);
@@ -48,7 +48,7 @@ fn now_folds_a_fitting_conversation() {
     let ran = sandbox.run(&format!("fold chat.json {flags} --now"));
     assert!(ran.code == 0 && ran.out.len() < text.len(), "{}", ran.err);
     assert!(ran.err.contains("folded once: ") && ran.err.contains(" → "), "{}", ran.err);
-    // Reports that there is nothing to do, and why.
+    // A request without an effect reports the reason.
     sandbox.write("short.json", &body(&long_chat(1)));
     let ran = sandbox.run("fold short.json -w 100k --now");
     assert_eq!(ran.out, body(&long_chat(1)));
@@ -59,7 +59,7 @@ fn now_folds_a_fitting_conversation() {
         explained.contains("a smaller window") && !explained.contains("nothing old is left"),
         "{explained}"
     );
-    // In a session it stays.
+    // The requested fold of a session stays in later requests.
     let kept = format!("{flags} --session s --store kept.db");
     assert_eq!(sandbox.run(&format!("fold chat.json {kept}")).out, text);
     let now = sandbox.run(&format!("fold {kept} --now"));
@@ -80,8 +80,8 @@ fn pressure_is_reported_on_stderr() {
         let window = tokens * 100 / percent;
         let ran = sandbox.run(&format!("fold chat.json -w {window} --reserve 0 --strategy off"));
         assert_eq!(ran.out, body(&long_chat(60)));
-        let is_told = ran.err.contains("% of the room is full");
-        assert_eq!(is_told, !words.is_empty(), "{percent}: {}", ran.err);
+        let is_reported = ran.err.contains("% of the room is full");
+        assert_eq!(is_reported, !words.is_empty(), "{percent}: {}", ran.err);
         assert!(ran.err.contains(words), "{percent}: {}", ran.err);
     }
     // A session reports each level once.
@@ -213,14 +213,14 @@ fn shortened_message_is_counted_once() {
     let shortened = |n_messages: usize, words: usize, window: &str| {
         let mut messages = vec![json!({ "role": "system", "content": "You are careful." })];
         for i in 0..n_messages {
-            let said: String = (0..words).map(|word| format!("line {word} of wish {i}\n")).collect();
-            messages.push(json!({ "role": "user", "content": said }));
+            let text: String = (0..words).map(|word| format!("line {word} of wish {i}\n")).collect();
+            messages.push(json!({ "role": "user", "content": text }));
             messages.push(json!({ "role": "assistant", "content": format!("Done with {i}.") }));
         }
         sandbox.write("chat.json", &body(&messages));
         let ran = sandbox.run(&format!("fold chat.json -w {window} --json"));
-        let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
-        let receipts = told["receipts"].as_array().unwrap();
+        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+        let receipts = report["receipts"].as_array().unwrap();
         let all: Vec<u64> = receipts
             .iter()
             .flat_map(|receipt| receipt["user_text"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()))
@@ -281,7 +281,7 @@ fn interrupted_fold_leaves_no_file() {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"[{\"role\": \"user\", \"content\": \"unfinished").unwrap();
-    // Where tests run in the background, Ctrl-C is ignored by them and their children: then the second one counts.
+    // Tests in the background and their children ignore Ctrl-C, so a second signal follows.
     for signal in ["-INT", "-TERM"] {
         std::process::Command::new("kill").args([signal, &child.id().to_string()]).output().unwrap();
     }
@@ -351,14 +351,14 @@ fn window_suggested_by_overflow_is_sufficient() {
     let pins: String = (0..messages.len()).map(|i| format!(" --pin {i}")).collect();
     let ran = sandbox.run(&format!("fold chat.json --window 4k{pins}"));
     assert_eq!(ran.code, 3, "{}", ran.err);
-    let named = ran.err.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-    let window: u64 = named.replace(',', "").parse().unwrap();
+    let needed = ran.err.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let window: u64 = needed.replace(',', "").parse().unwrap();
     assert_eq!(sandbox.run(&format!("fold chat.json --window {window}{pins}")).code, 0);
     assert_eq!(sandbox.run(&format!("fold chat.json --window {}{pins}", window - 1)).code, 3);
 }
 
-/// Forty steps, each asked for by a few words of a person's.
-fn asked_step_by_step() -> Vec<Value> {
+/// Forty steps, each after a short prompt of the user.
+fn steps_with_prompts() -> Vec<Value> {
     let mut messages = Vec::new();
     for i in 0..40 {
         let call = json!({ "id": format!("c{i}"), "type": "function",
@@ -374,16 +374,16 @@ fn asked_step_by_step() -> Vec<Value> {
 #[test]
 fn user_text_never_keeps_user_messages() {
     let sandbox = Sandbox::new();
-    let messages = asked_step_by_step();
+    let messages = steps_with_prompts();
     sandbox.write("chat.json", &body(&messages));
-    let of_people = |out: &str| out.matches(", please").count();
+    let n_prompts = |out: &str| out.matches(", please").count();
     for policy in ["fanfold", "hermes", "rules", "hamr", "mask", "window"] {
         let ran = sandbox.run(&format!("fold chat.json --window 12k --policy {policy} --user-text never"));
-        assert_eq!((ran.code, of_people(&ran.out)), (0, 40), "{policy}: {}", ran.err);
+        assert_eq!((ran.code, n_prompts(&ran.out)), (0, 40), "{policy}: {}", ran.err);
         assert!(!ran.err.contains("user message"), "{policy}: {}", ran.err);
     }
     let rules = sandbox.run("fold chat.json --window 12k --policy rules");
-    assert_eq!((of_people(&rules.out), rules.err.contains("user message")), (40, false), "{}", rules.err);
+    assert_eq!((n_prompts(&rules.out), rules.err.contains("user message")), (40, false), "{}", rules.err);
     let hermes = sandbox.run("fold chat.json --window 12k --policy hermes").err;
     assert!(hermes.contains("because the policy `hermes` folds old user messages"), "{hermes}");
     assert!(!hermes.contains("nothing else fitted"), "{hermes}");
@@ -402,7 +402,7 @@ fn repairs_are_reported_with_their_effect() {
     let fits = body(&[user.clone(), orphan, call(Value::Null), user.clone()]);
     let ran = sandbox.run_with("fold --window 100k", &fits);
     assert_eq!((ran.code, &*ran.out), (0, &*fits), "{}", ran.err);
-    assert_eq!(ran.err.matches("left as it came").count(), 3, "{}", ran.err);
+    assert_eq!(ran.err.matches("left unchanged").count(), 3, "{}", ran.err);
     assert!(!ran.err.contains("sent as"), "{}", ran.err);
     // A folded conversation is repaired.
     let mut messages = long_chat(60);
@@ -410,12 +410,12 @@ fn repairs_are_reported_with_their_effect() {
     sandbox.write("chat.json", &body(&messages));
     let ran = sandbox.run("fold chat.json --window 12k");
     assert!(ran.out.contains("[no result was recorded]"), "{}", ran.out);
-    let told = "a call that was never answered (x); sent with a result that says so";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let expected = "a call that was never answered (x); sent with a placeholder result";
+    assert!(ran.err.contains(expected), "{}", ran.err);
     let line = json!({ "session": "s", "window": 12_000, "messages": messages }).to_string();
     let answer: Value = serde_json::from_str(&sandbox.run_with("pipe", &line).out).unwrap();
     let repairs = answer["report"]["repairs"].to_string();
-    assert!(repairs.contains(told), "{repairs}");
+    assert!(repairs.contains(expected), "{repairs}");
 }
 
 #[test]

@@ -3,34 +3,34 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "../../examples/story/mod.rs"]
-mod story; //     what the demo is made of
-mod sandbox; //   a place of its own for each test
-mod fold; //      conversations in, conversations that fit out
+mod story; //     the conversation of the demo
+mod sandbox; //   an empty home directory for each test
+mod fold; //      fold files
 mod summarise; // summaries by a model
-mod recall; //    folds opened again
-mod sessions; //  what is kept
-mod mistakes; //  what is kept, and what a slip does to it
-mod kills; //     what is kept after a kill
-mod brought; //   what comes from files
-mod apart; //     what is told apart
-mod doctor; //    what is broken
+mod recall; //    recall originals
+mod sessions; //  stored sessions
+mod user_mistakes; // wrong commands on stored sessions
+mod kills; //     stores after killed processes
+mod imports; //   sessions imported from files
+mod relations; // relations of sessions, profiles, retention
+mod doctor; //    damaged stores
 #[cfg(feature = "postgres")]
 #[allow(dead_code, reason = "the store's tests use all of it")]
 #[path = "../../../fanfold-store/tests/it/cluster.rs"]
-mod cluster; //   a PostgreSQL server for as long as the tests run
+mod cluster; //   a PostgreSQL server for the duration of the tests
 #[cfg(feature = "postgres")]
-mod server; //    sessions on it
+mod server; //    sessions in PostgreSQL
 mod pipe; //      JSON lines
 mod mcp; //       tools for agents
-mod memory; //    what is remembered
-mod models; //    what is known of models
+mod memory; //    memory files and providers
+mod models; //    context windows of models
 mod replay; //    recorded conversations
 #[cfg(unix)]
-mod clients; //   sessions that real clients write
-mod yardstick; // the same figures from another program
+mod clients; //   sessions written by real clients
+mod yardstick; // replay figures compared with another program
 #[cfg(unix)]
-mod serve; //     the proxy as a program
+mod serve; //     the proxy as a process
 mod settings; //  files, environment, flags
-mod top; //       a proxy at a glance
-mod watch; //     what a proxy tells of what passes, and what it never tells
-mod people; //    what a person sees
+mod top; //       the status of a proxy
+mod observation; // log, metrics, status and spans of a proxy
+mod terminal_output; // output for people

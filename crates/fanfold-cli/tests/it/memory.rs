@@ -111,8 +111,8 @@ fn invalid_memory_settings_have_hints() {
     let key = with_settings("[memory]\nhttp = \"http://127.0.0.1:9\"\nkey_env = \"MADE_UP_KEY\"\n");
     let err = run(&key, &["check"]).err;
     assert!(err.contains("MADE_UP_KEY, which is not set") && err.contains("hint:"), "{err}");
-    let gone = with_settings("[memory]\nhttp = \"http://127.0.0.1:9\"\n");
-    let err = run(&gone, &["search", "anything"]).err;
+    let unreachable = with_settings("[memory]\nhttp = \"http://127.0.0.1:9\"\n");
+    let err = run(&unreachable, &["search", "anything"]).err;
     assert!(err.contains("http://127.0.0.1:9: it can't be reached"), "{err}");
     let project = Sandbox::new();
     project.write(".fanfold.toml", "[memory]\ncommand = [\"sh\"]\n");

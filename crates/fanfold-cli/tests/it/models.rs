@@ -87,9 +87,9 @@ fn url_queries_the_server() {
         server   8,192 tokens in use at URL/v1/, by Ollama
     "#]]
     .assert_eq(&ask("llama3.1"));
-    let told: Value = serde_json::from_str(&ask("llama3.1 --json")).unwrap();
-    assert_eq!(told["server"], json!({ "window": 8192, "is_served": true, "server": "Ollama" }));
-    assert_eq!(told["table"]["window"], 131_072);
+    let found: Value = serde_json::from_str(&ask("llama3.1 --json")).unwrap();
+    assert_eq!(found["server"], json!({ "window": 8192, "is_served": true, "server": "Ollama" }));
+    assert_eq!(found["table"]["window"], 131_072);
 }
 
 #[test]
@@ -103,10 +103,11 @@ fn errors_name_the_server_and_never_the_key() {
         assert!(!err.contains(&key), "{err}");
         err
     };
-    let nobody = run("models m --url http://127.0.0.1:9 --key-env MY_KEY");
+    let unreachable = run("models m --url http://127.0.0.1:9 --key-env MY_KEY");
     assert!(
-        nobody.contains("m at http://127.0.0.1:9: there is no connection") && nobody.contains("hint:"),
-        "{nobody}"
+        unreachable.contains("m at http://127.0.0.1:9: there is no connection")
+            && unreachable.contains("hint:"),
+        "{unreachable}"
     );
     expect![[r#"
         error: m at http://127.0.0.1:9: the key was not accepted: the environment variable NOT_SET is not set
@@ -134,7 +135,7 @@ fn http_proxy_is_not_used_for_local_servers() {
     assert!(run("http://nobody-at-all.invalid").contains("does not report it"));
     let seen = upstream.seen();
     assert!(seen.iter().any(|seen| seen.path == "http://nobody-at-all.invalid/v1/models"), "{seen:?}");
-    let near = self::upstream();
-    assert!(run(&near.url()).contains("does not report it"));
-    assert!(near.n_seen() > 0 && upstream.n_seen() == seen.len());
+    let local = self::upstream();
+    assert!(run(&local.url()).contains("does not report it"));
+    assert!(local.n_seen() > 0 && upstream.n_seen() == seen.len());
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, long_chat};
 
-/// The places before each reply of the assistant's, where a client asks.
+/// The positions before the replies of the assistant, where a client sends a request.
 fn calls(messages: &[Value]) -> Vec<usize> {
     (1..messages.len()).filter(|i| messages[*i]["role"] == "assistant").collect()
 }
@@ -47,11 +47,11 @@ fn messages_of(answer: &str) -> Value {
 #[test]
 fn histories_increments_and_restarts_give_the_same_bytes() {
     let messages = long_chat(40);
-    let from_whole = answers(&whole("a", &messages), "");
-    assert_eq!(answers(&increments("a", &messages), ""), from_whole);
-    assert_eq!(answers(&increments("a", &messages), "--incremental"), from_whole);
-    assert!(from_whole.iter().any(|answer| answer.contains("\"receipts\":[{")));
-    for (request, answer) in whole("a", &messages).into_iter().zip(&from_whole).skip(10).step_by(13) {
+    let from_histories = answers(&whole("a", &messages), "");
+    assert_eq!(answers(&increments("a", &messages), ""), from_histories);
+    assert_eq!(answers(&increments("a", &messages), "--incremental"), from_histories);
+    assert!(from_histories.iter().any(|answer| answer.contains("\"receipts\":[{")));
+    for (request, answer) in whole("a", &messages).into_iter().zip(&from_histories).skip(10).step_by(13) {
         assert_eq!(messages_of(&answers(&[request], "")[0]), messages_of(answer));
     }
 }
@@ -104,7 +104,7 @@ fn fields() -> [(&'static str, Value); 5] {
 }
 
 /// A request with the fields whose bits are set.
-fn saying(session: &str, call: usize, bits: u32, messages: &[Value]) -> String {
+fn request_with_fields(session: &str, call: usize, bits: u32, messages: &[Value]) -> String {
     let mut request = json!({ "session": session, "call": call, "messages": messages });
     for (i, (name, value)) in fields().into_iter().enumerate() {
         if bits & 1 << i != 0 {
@@ -120,15 +120,16 @@ fn omitted_fields_keep_their_values() {
     let chat = long_chat(24);
     let mut edited = chat[..40].to_vec();
     edited[1]["content"] = json!("Something else.");
-    // The second request is a history that has grown, what is new, an edited history, and one that was rewound.
+    // The second request is a longer history, an increment, an edited history, and a rewound one.
     let seconds = [&chat[..40], &chat[31..40], &edited[..], &chat[..20]];
-    let others: Vec<String> = (0..64).map(|i| saying(&format!("o{i}"), 1, ALL, &chat[..2])).collect();
+    let others: Vec<String> =
+        (0..64).map(|i| request_with_fields(&format!("o{i}"), 1, ALL, &chat[..2])).collect();
     for (way, second) in seconds.into_iter().enumerate() {
         let mut lines = Vec::new();
         for bits in 0..=ALL {
             let name = format!("s{bits}");
-            lines.push(saying(&name, 1, ALL, &chat[..31]));
-            lines.push(saying(&name, 2, bits, second));
+            lines.push(request_with_fields(&name, 1, ALL, &chat[..31]));
+            lines.push(request_with_fields(&name, 2, bits, second));
         }
         let answers = answers(&lines, "");
         let repeated = &answers[answers.len() - 1];
@@ -136,14 +137,14 @@ fn omitted_fields_keep_their_values() {
         for (bits, answer) in answers.iter().skip(1).step_by(2).enumerate() {
             assert_eq!(answer, repeated, "way {way}, fields {bits:05b}");
         }
-        // Also for one that was pushed out in between; it has to send all of it.
+        // Also for a session that was evicted in between, which has to send its whole history.
         if way == 1 {
             continue;
         }
         let evicted = |bits| {
-            let mut lines = vec![saying("a", 1, ALL, &chat[..31])];
+            let mut lines = vec![request_with_fields("a", 1, ALL, &chat[..31])];
             lines.extend(others.iter().cloned());
-            lines.push(saying("a", 2, bits, second));
+            lines.push(request_with_fields("a", 2, bits, second));
             self::answers(&lines, "").pop().unwrap()
         };
         assert_eq!(evicted(0), evicted(ALL), "way {way}");
@@ -158,13 +159,14 @@ fn model_change_keeps_window_and_tools() {
     let first = json!({ "session": "a", "call": 1, "window": 5000, "messages": chat[..31], "tools": tools });
     let same = |incremental: bool, model: &str| {
         let messages = if incremental { &chat[31..40] } else { &chat[..40] };
-        let left_out = json!({ "session": "a", "call": 2, "model": model, "messages": messages });
-        let mut repeated = left_out.clone();
+        let omitted = json!({ "session": "a", "call": 2, "model": model, "messages": messages });
+        let mut repeated = omitted.clone();
         repeated["window"] = json!(5000);
         repeated["tools"] = tools.clone();
-        let of = |second: Value| answers(&[first.to_string(), second.to_string()], "").pop().unwrap();
-        assert_eq!(of(left_out.clone()), of(repeated));
-        of(left_out)
+        let last_answer =
+            |second: Value| answers(&[first.to_string(), second.to_string()], "").pop().unwrap();
+        assert_eq!(last_answer(omitted.clone()), last_answer(repeated));
+        last_answer(omitted)
     };
     for model in ["gpt-5", "nobodys-model"] {
         let whole = same(false, model);
@@ -227,17 +229,17 @@ fn assumed_window_is_reported_once() {
         line.to_string()
     };
     let assumed = |lines: &[String], flags: &str| -> Vec<String> {
-        let told = |answer: &String| {
+        let assumed_window = |answer: &String| {
             let answer: Value = serde_json::from_str(answer).unwrap();
             let notices = answer["report"]["notices"].as_array().unwrap().clone();
             notices.into_iter().find(|notice| notice["kind"] == "assumed")
         };
         let why =
             |notice: Option<Value>| notice.map_or(String::new(), |it| it["why"].as_str().unwrap().to_owned());
-        answers(lines, flags).iter().map(|answer| why(told(answer))).collect()
+        answers(lines, flags).iter().map(|answer| why(assumed_window(answer))).collect()
     };
-    let nobody = "neither a window nor a model is given; assuming a window of 128,000 tokens (`window`)";
-    assert_eq!(assumed(&[line(1, json!({})), line(2, json!({}))], ""), [nobody, ""]);
+    let expected = "neither a window nor a model is given; assuming a window of 128,000 tokens (`window`)";
+    assert_eq!(assumed(&[line(1, json!({})), line(2, json!({}))], ""), [expected, ""]);
     let unknown = assumed(&[line(1, json!({ "model": "nobodys-model" }))], "");
     assert!(unknown[0].starts_with("the window of `nobodys-model` is not known"), "{unknown:?}");
     for known in [json!({ "window": 4000 }), json!({ "model": "gpt-4o" })] {
@@ -258,20 +260,20 @@ fn bad_line_is_answered_with_an_error() {
         "{\"session\": \"a\", \"window\": }",
     ];
     let answers = answers(&lines.map(str::to_owned), "");
-    let told = |i: usize| -> (String, String) {
+    let error = |i: usize| -> (String, String) {
         let answer: Value = serde_json::from_str(&answers[i]).unwrap();
         let text = |key: &str| answer["error"][key].as_str().unwrap().to_owned();
         (text("message"), text("hint"))
     };
-    assert_eq!(told(0).0, "this is not JSON");
-    assert_eq!(told(1).0, "this is JSON, but not an object");
-    assert!(told(2).0.ends_with("the JSON ends before it is complete"), "{:?}", told(2));
+    assert_eq!(error(0).0, "this is not JSON");
+    assert_eq!(error(1).0, "this is JSON, but not an object");
+    assert!(error(2).0.ends_with("the JSON ends before it is complete"), "{:?}", error(2));
     assert_eq!(
-        told(3),
+        error(3),
         ("column 25: there is no field `windwo`".to_owned(), "did you mean `window`?".to_owned())
     );
-    assert!(told(4).1.starts_with("the fields are session, op, call, window"), "{:?}", told(4));
-    assert!(told(5).0.contains("not JSON: expected value"), "{:?}", told(5));
+    assert!(error(4).1.starts_with("the fields are session, op, call, window"), "{:?}", error(4));
+    assert!(error(5).0.contains("not JSON: expected value"), "{:?}", error(5));
 }
 
 #[test]
@@ -282,14 +284,14 @@ fn every_handle_in_an_answer_is_recallable() {
     let handles = last["handles"].as_array().unwrap();
     assert!(!handles.is_empty());
     let sent = last["messages"].to_string();
-    let mut asked = lines;
-    let n = asked.len();
+    let mut lines = lines;
+    let n = lines.len();
     for handle in handles {
         assert!(sent.contains(handle["id"].as_str().unwrap()));
-        asked.push(json!({ "session": "a", "op": "expand", "handle": handle["id"] }).to_string());
+        lines.push(json!({ "session": "a", "op": "expand", "handle": handle["id"] }).to_string());
     }
     let mut covered = BTreeSet::new();
-    for (answer, handle) in answers(&asked, "")[n..].iter().zip(handles) {
+    for (answer, handle) in answers(&lines, "")[n..].iter().zip(handles) {
         let content: Value = serde_json::from_str(answer).unwrap();
         assert!(!content["content"].as_str().unwrap().is_empty(), "{answer}");
         covered.extend(handle["covers"].as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize));
@@ -297,7 +299,7 @@ fn every_handle_in_an_answer_is_recallable() {
     let kept = last["messages"].as_array().unwrap();
     let end = *calls(&messages).last().unwrap();
     for (i, message) in messages[..end].iter().enumerate() {
-        assert!(kept.contains(message) || covered.contains(&i), "message {i} is nowhere");
+        assert!(kept.contains(message) || covered.contains(&i), "message {i} is missing");
     }
 }
 
@@ -370,12 +372,12 @@ fn wrong_value_error_names_the_field() {
         let answer: Value = serde_json::from_str(&answers(&[line], "")[0]).unwrap();
         answer["error"]["message"].as_str().unwrap_or_default().to_owned()
     };
-    let told = wrong(r#""session":"a","window":"8k""#);
-    assert!(told.contains("`window`: ") && told.ends_with("\"8k\", expected a whole number"), "{told}");
-    let told = wrong(r#""idle":"long","window":8000"#);
-    assert!(told.contains("`idle`: ") && told.ends_with("expected a number"), "{told}");
-    let told = wrong(r#""op":"expand","lines":[1]"#);
-    assert!(told.ends_with("expected a list of two whole numbers"), "{told}");
+    let error = wrong(r#""session":"a","window":"8k""#);
+    assert!(error.contains("`window`: ") && error.ends_with("\"8k\", expected a whole number"), "{error}");
+    let error = wrong(r#""idle":"long","window":8000"#);
+    assert!(error.contains("`idle`: ") && error.ends_with("expected a number"), "{error}");
+    let error = wrong(r#""op":"expand","lines":[1]"#);
+    assert!(error.ends_with("expected a list of two whole numbers"), "{error}");
 }
 
 #[test]
@@ -453,12 +455,12 @@ fn requested_fold_is_answered_with_feedback() {
     let fold = json!({ "session": "a", "op": "fold", "topic": "stage 3" }).to_string();
     let all = answers(&[line, fold.clone(), fold], "");
     let all: Vec<Value> = all.iter().map(|answer| serde_json::from_str(answer).unwrap()).collect();
-    let told = |i: usize| &all[i]["report"]["feedback"];
-    assert!(told(0).is_null() && all[0]["report"]["folds"] == 0);
-    assert_eq!((&told(1)["ended"], &told(1)["headline"]), (&json!("folded"), &json!("folded once")));
-    assert!(told(1)["token_line"].as_str().unwrap().contains(" → "), "{}", told(1));
-    assert_eq!(told(2)["ended"], "nothing");
-    assert!(told(2)["note"].as_str().unwrap().contains("within the low mark"), "{}", told(2));
+    let feedback = |i: usize| &all[i]["report"]["feedback"];
+    assert!(feedback(0).is_null() && all[0]["report"]["folds"] == 0);
+    assert_eq!((&feedback(1)["ended"], &feedback(1)["headline"]), (&json!("folded"), &json!("folded once")));
+    assert!(feedback(1)["token_line"].as_str().unwrap().contains(" → "), "{}", feedback(1));
+    assert_eq!(feedback(2)["ended"], "nothing");
+    assert!(feedback(2)["note"].as_str().unwrap().contains("within the low mark"), "{}", feedback(2));
     assert_eq!(all[2]["messages"], all[1]["messages"]);
 }
 
@@ -477,11 +479,11 @@ fn smallest_fallback_window_applies() {
 #[test]
 fn calls_may_be_counted_from_zero() {
     let sandbox = Sandbox::new();
-    let say = |role: &str, text: &str| json!({ "role": role, "content": text });
+    let message = |role: &str, text: &str| json!({ "role": role, "content": text });
     let calls = [
-        vec![say("user", "one"), say("assistant", "two")],
-        vec![say("user", "three"), say("assistant", "four")],
-        vec![say("user", "five")],
+        vec![message("user", "one"), message("assistant", "two")],
+        vec![message("user", "three"), message("assistant", "four")],
+        vec![message("user", "five")],
     ];
     for first in [0, 1] {
         let request = |(i, messages): (usize, &Vec<Value>)| {

@@ -66,6 +66,6 @@ fn unknown_handle_error_lists_similar_ones() {
     let last = if handle.ends_with('0') { '1' } else { '0' };
     let mistyped = format!("{}{last}", &handle[..handle.len() - 1]);
     let ran = sandbox.run(&format!("recall chat.json {mistyped} -w 12k"));
-    assert!(ran.err.contains(&format!("there are {handle}, ")), "{}", ran.err);
+    assert!(ran.err.contains(&format!("similar handles: {handle}, ")), "{}", ran.err);
     assert_eq!(sandbox.run("recall chat.json xyz").code, 2);
 }

@@ -112,10 +112,10 @@ fn formats_are_recognised_and_other_files_counted() {
     assert!(line.starts_with("fanfold    6000     3 "), "{line}");
 }
 
-/// A session of Claude Code with long results, so that something has to go.
+/// A session of Claude Code whose results exceed the window.
 fn claude_session() -> String {
     let mut lines = Vec::new();
-    let mut say = |kind: &str, message: Value| {
+    let mut push = |kind: &str, message: Value| {
         let n = lines.len();
         let parent = n.checked_sub(1).map(|n| n.to_string());
         let at = format!("2026-03-01T1{}:{:02}:00.000Z", n / 60, n % 60);
@@ -125,19 +125,19 @@ fn claude_session() -> String {
             .to_string(),
         );
     };
-    say("user", json!({ "role": "user", "content": "Mend the parser." }));
+    push("user", json!({ "role": "user", "content": "Mend the parser." }));
     for i in 0..90 {
         let input = json!({ "file_path": format!("src/parser_{i}.rs") });
         let call = json!({ "type": "tool_use", "id": format!("t{i}"), "name": "Read", "input": input });
         let usage = json!({ "input_tokens": 10, "cache_read_input_tokens": 2000 * i, "output_tokens": 40 });
         let model = "claude-sonnet-4-5-20250929";
-        say(
+        push(
             "assistant",
             json!({ "role": "assistant", "id": format!("m{i}"), "model": model, "content": [call], "usage": usage }),
         );
         let text: String = (0..120).map(|n| format!("fn rule_{i}_{n}() -> Rule {{ take({n}) }}\n")).collect();
         let result = json!({ "type": "tool_result", "tool_use_id": format!("t{i}"), "content": text });
-        say("user", json!({ "role": "user", "content": [result] }));
+        push("user", json!({ "role": "user", "content": [result] }));
     }
     lines.join("\n")
 }
@@ -225,7 +225,7 @@ fn prices_are_listed_and_can_be_set() {
         let replayed = figures(&sandbox, &format!("replay runs.jsonl --json --window 6k --prices {name}"));
         replayed["results"][0]["sums"]["bill"]["dollars"].as_f64().unwrap()
     };
-    // Half of the price, and reading costs a tenth of it.
+    // The price is half, with the same ratio for cache reads.
     assert!((cost("claude-opus-5") / cost("claude-fable") - 0.5).abs() < 1e-9);
     assert!(cost("none") > cost("claude"));
 }

@@ -45,7 +45,7 @@ impl Sandbox {
         command
     }
 
-    /// Runs a line of arguments. Paths of the sandbox are left out of what it said.
+    /// Runs a line of arguments. The path of the sandbox is replaced by `HERE` in the output.
     pub(crate) fn run(&self, line: &str) -> CommandOutput {
         self.run_with(line, "")
     }
@@ -62,7 +62,7 @@ impl Sandbox {
     }
 }
 
-/// A long chat: a task, then steps that read files and run tests, with a word from the user now and then.
+/// A long chat: a task, then steps that read files and run tests, with a short user message now and then.
 pub(crate) fn long_chat(n_steps: usize) -> Vec<Value> {
     let mut messages = vec![
         json!({ "role": "system", "content": "You are a careful engineer." }),

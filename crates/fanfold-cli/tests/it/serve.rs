@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::sandbox::Sandbox;
 
-/// A proxy that runs.
+/// A running proxy.
 struct Proxy {
     child: Child,
     address: String,
@@ -71,7 +71,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Asks for a stream. Gives the connection, with its first bytes read.
+/// Requests a stream. Returns the connection after its first byte.
 fn ask(address: &str) -> (TcpStream, Vec<u8>) {
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
     let body = body.to_string();
@@ -94,19 +94,19 @@ fn signal_under_load_lets_every_stream_end() {
     proxy.kill("-TERM");
     let readers: Vec<_> = streams
         .into_iter()
-        .map(|(mut stream, mut got)| {
+        .map(|(mut stream, mut received)| {
             std::thread::spawn(move || {
-                stream.read_to_end(&mut got).unwrap();
-                String::from_utf8_lossy(&got).into_owned()
+                stream.read_to_end(&mut received).unwrap();
+                String::from_utf8_lossy(&received).into_owned()
             })
         })
         .collect();
     for reader in readers {
-        let got = reader.join().unwrap();
-        assert!(got.starts_with("HTTP/1.1 200") && got.contains("[DONE]"), "{got}");
+        let received = reader.join().unwrap();
+        assert!(received.starts_with("HTTP/1.1 200") && received.contains("[DONE]"), "{received}");
     }
     assert_eq!(proxy.ends_within(Duration::from_secs(10)), Some(0));
-    assert!(TcpStream::connect(&proxy.address).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(&proxy.address).is_err(), "the proxy no longer listens");
 }
 
 #[test]
@@ -138,10 +138,10 @@ fn client_is_started_with_its_base_urls() {
     let arguments = ["serve", "--upstream", &url, "--store", "s.db", "--", "sh", "-c", script];
     let output = command(&sandbox, &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8(output.stdout).unwrap();
-    let (anthropic, openai) = told.trim().split_once(' ').unwrap();
-    assert!(anthropic.starts_with("http://127.0.0.1:") && openai == format!("{anthropic}/v1"), "{told}");
-    // A signal that is meant for the client reaches it.
+    let output = String::from_utf8(output.stdout).unwrap();
+    let (anthropic, openai) = output.trim().split_once(' ').unwrap();
+    assert!(anthropic.starts_with("http://127.0.0.1:") && openai == format!("{anthropic}/v1"), "{output}");
+    // A signal is forwarded to the client.
     let script = "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done";
     let arguments = ["-q", "serve", "--upstream", &url, "--store", "s.db", "--", "sh", "-c", script];
     let mut child = command(&sandbox, &arguments).stdout(Stdio::piped()).spawn().unwrap();
@@ -156,16 +156,17 @@ fn client_is_started_with_its_base_urls() {
 #[test]
 fn upstream_is_taken_from_client_variables() {
     let sandbox = Sandbox::new();
-    let told = |variables: &[(&str, &str)]| {
+    let output = |variables: &[(&str, &str)]| {
         let mut command = command(&sandbox, &["serve", "--store", "s.db", "--", "true"]);
         command.envs(variables.iter().copied());
         String::from_utf8(command.output().unwrap().stderr).unwrap()
     };
-    let said = told(&[("OPENAI_API_BASE", "http://127.0.0.1:9/v1")]);
-    assert!(said.contains("sends to http://127.0.0.1:9/v1 and https://api.anthropic.com"), "{said}");
-    let said = told(&[("OPENAI_API_BASE", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:8")]);
-    assert!(said.contains("sends to http://127.0.0.1:8 and"), "{said}");
-    assert!(said.contains("warning: OPENAI_BASE_URL and OPENAI_API_BASE differ"), "{said}");
+    let stderr = output(&[("OPENAI_API_BASE", "http://127.0.0.1:9/v1")]);
+    assert!(stderr.contains("sends to http://127.0.0.1:9/v1 and https://api.anthropic.com"), "{stderr}");
+    let stderr =
+        output(&[("OPENAI_API_BASE", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:8")]);
+    assert!(stderr.contains("sends to http://127.0.0.1:8 and"), "{stderr}");
+    assert!(stderr.contains("warning: OPENAI_BASE_URL and OPENAI_API_BASE differ"), "{stderr}");
 }
 
 /// A stand-in for Codex that prints its arguments.
@@ -186,35 +187,43 @@ fn codex(sandbox: &Sandbox, settings: &str, arguments: &[&str]) -> (String, Stri
 #[test]
 fn upstream_is_taken_from_codex_settings() {
     let sandbox = Sandbox::new();
-    let (told, said) = codex(&sandbox, "", &[]);
-    assert!(said.contains("sends to https://api.openai.com/v1 and") && !said.contains("warning"), "{said}");
-    assert!(told.starts_with("-c openai_base_url=\"http://127.0.0.1:") && told.ends_with("/v1\" exec hi\n"));
-    let (told, said) = codex(&sandbox, "openai_base_url = \"http://127.0.0.1:9/openai\"\n", &[]);
-    assert!(said.contains("sends to http://127.0.0.1:9/openai and") && !said.contains("warning"), "{said}");
-    assert!(told.starts_with("-c openai_base_url=") && !told.contains("/v1"), "the same paths: {told}");
+    let (output, stderr) = codex(&sandbox, "", &[]);
+    assert!(
+        stderr.contains("sends to https://api.openai.com/v1 and") && !stderr.contains("warning"),
+        "{stderr}"
+    );
+    assert!(
+        output.starts_with("-c openai_base_url=\"http://127.0.0.1:") && output.ends_with("/v1\" exec hi\n")
+    );
+    let (output, stderr) = codex(&sandbox, "openai_base_url = \"http://127.0.0.1:9/openai\"\n", &[]);
+    assert!(
+        stderr.contains("sends to http://127.0.0.1:9/openai and") && !stderr.contains("warning"),
+        "{stderr}"
+    );
+    assert!(output.starts_with("-c openai_base_url=") && !output.contains("/v1"), "the same paths: {output}");
     // The flag overrides the selected provider.
     let other = "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
-    let (told, said) = codex(&sandbox, other, &[]);
-    assert!(said.contains("sends to http://127.0.0.1:9/v1 and"), "{said}");
-    assert!(told.starts_with("-c model_providers.mine.base_url=\"http://127.0.0.1:"), "{told}");
+    let (output, stderr) = codex(&sandbox, other, &[]);
+    assert!(stderr.contains("sends to http://127.0.0.1:9/v1 and"), "{stderr}");
+    assert!(output.starts_with("-c model_providers.mine.base_url=\"http://127.0.0.1:"), "{output}");
 }
 
 #[test]
 fn conflicts_with_codex_settings_are_reported() {
     let sandbox = Sandbox::new();
     let settings = "openai_base_url = \"http://127.0.0.1:9/v1\"\n";
-    let (_, said) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:8"]);
-    assert!(said.contains("sends to http://127.0.0.1:8,"), "{said}");
+    let (_, stderr) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:8"]);
+    assert!(stderr.contains("sends to http://127.0.0.1:8,"), "{stderr}");
     assert!(
-        said.contains("config.toml sets the base URL http://127.0.0.1:9/v1, but requests go to"),
-        "{said}"
+        stderr.contains("config.toml sets the base URL http://127.0.0.1:9/v1, but requests go to"),
+        "{stderr}"
     );
-    assert!(said.contains("pass --upstream http://127.0.0.1:9/v1"), "{said}");
-    let (_, said) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:9/v1/"]);
-    assert!(!said.contains("warning"), "{said}");
-    let (told, said) = codex(&sandbox, "model_provider = \"oss\"\n", &[]);
-    assert!(said.contains("names the provider `oss`") && said.contains("bypass fanfold"), "{said}");
-    assert_eq!(told, "exec hi\n");
+    assert!(stderr.contains("pass --upstream http://127.0.0.1:9/v1"), "{stderr}");
+    let (_, stderr) = codex(&sandbox, settings, &["--upstream", "http://127.0.0.1:9/v1/"]);
+    assert!(!stderr.contains("warning"), "{stderr}");
+    let (output, stderr) = codex(&sandbox, "model_provider = \"oss\"\n", &[]);
+    assert!(stderr.contains("names the provider `oss`") && stderr.contains("bypass fanfold"), "{stderr}");
+    assert_eq!(output, "exec hi\n");
 }
 
 #[test]
@@ -231,9 +240,9 @@ fn variables_of_a_shared_proxy_are_ignored_with_a_client() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().trim_start_matches("http://").to_owned();
     let mut proxy = Proxy { child, address };
-    let (mut stream, mut got) = ask(&proxy.address);
-    stream.read_to_end(&mut got).unwrap();
-    assert!(got.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&got));
+    let (mut stream, mut received) = ask(&proxy.address);
+    stream.read_to_end(&mut received).unwrap();
+    assert!(received.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&received));
     drop(proxy.child.stdin.take());
     assert!(proxy.ends_within(Duration::from_secs(10)).is_some());
 }
@@ -272,8 +281,11 @@ fn missing_certificates_allow_plain_upstreams() {
     let output = run("http://127.0.0.1:9");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let output = run("https://127.0.0.1:9");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("certificates") && !said.contains("builder"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && stderr.contains("certificates") && !stderr.contains("builder"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -281,14 +293,14 @@ fn serve_errors_have_hints() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run("serve --listen 0.0.0.0:0");
     expect![[r#"
-        error: 0.0.0.0:0 can be reached from other machines, and there is no token
+        error: 0.0.0.0:0 can be reached from other machines, but no token is set
 
         hint: set FANFOLD_TOKEN or --token-file, or listen on 127.0.0.1
     "#]]
     .assert_eq(&ran.err);
     let ran = sandbox.run("serve --upstream api.openai.com");
     expect![[r#"
-        error: `api.openai.com` is no address of a provider: relative URL without a base
+        error: `api.openai.com` is not the address of a provider: relative URL without a base
 
         hint: write it as https://api.openai.com/v1
     "#]]

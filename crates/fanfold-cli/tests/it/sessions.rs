@@ -16,8 +16,8 @@ fn stored_sandbox() -> Sandbox {
     sandbox
 }
 
-/// Moments and ids are others each time.
-fn timeless(text: &str) -> String {
+/// Replaces times and ids, which differ in each run.
+fn without_times(text: &str) -> String {
     let mut out = String::new();
     for word in text.split_inclusive([' ', '\n']) {
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -30,7 +30,7 @@ fn timeless(text: &str) -> String {
 }
 
 fn check(ran: &CommandOutput, expected: &Expect) {
-    expected.assert_eq(timeless(&format!("{}{}", ran.out, ran.err)).trim_start());
+    expected.assert_eq(without_times(&format!("{}{}", ran.out, ran.err)).trim_start());
 }
 
 /// The handles in a text.
@@ -142,10 +142,10 @@ fn sessions_rewind_redo_and_fork() {
     assert_eq!(sandbox.run("sessions resume night").out, next);
     assert_eq!(sandbox.run("sessions rotate night").code, 1);
     let list: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
-    let of = |id: &str| list.as_array().unwrap().iter().find(|row| row["id"] == id.trim()).unwrap().clone();
-    assert_eq!((&of(&fork)["messages"], &of(&fork)["parent"]["relation"]), (&json!(5), &json!("fork")));
+    let row = |id: &str| list.as_array().unwrap().iter().find(|row| row["id"] == id.trim()).unwrap().clone();
+    assert_eq!((&row(&fork)["messages"], &row(&fork)["parent"]["relation"]), (&json!(5), &json!("fork")));
     assert_eq!(
-        (&of(&next)["title"], &of("night")["ended"]["reason"]),
+        (&row(&next)["title"], &row("night")["ended"]["reason"]),
         (&json!("Task #2"), &json!("compression"))
     );
     assert_eq!(sandbox.run("sessions delete night").code, 0);
@@ -297,7 +297,7 @@ fn search_discovers_scrolls_reads_and_browses() {
     assert_eq!(serde_json::from_str::<Value>(&live).unwrap()["results"][0]["folded"], true, "{live}");
     let last = sandbox.run("search stage_59 --current night --role tool --json").out;
     assert!(!last.contains("\"match_message_id\": 132"), "{last}");
-    // Another profile is only read.
+    // Another profile is opened read-only.
     sandbox.run("fold --session other chat.json -w 900k -q --profile work -o x.json");
     let other = sandbox.run("search hundredth --other-profile work --json").out;
     assert_eq!(serde_json::from_str::<Value>(&other).unwrap()["profile"], "work", "{other}");

@@ -23,16 +23,16 @@ fn window(sandbox: &Sandbox, flags: &str, variable: Option<&str>) -> u64 {
 #[test]
 fn settings_follow_precedence() {
     let sandbox = Sandbox::new();
-    assert_eq!(window(&sandbox, "", None), 128_000, "the model's own");
+    assert_eq!(window(&sandbox, "", None), 128_000, "the model's window");
     sandbox.write(
         "config/fanfold/config.toml",
         "window = 10_000\n[[models]]\npattern = \"gpt-4o\"\nwindow = \"9k\"\n",
     );
-    assert_eq!(window(&sandbox, "", None), 10_000, "the user's");
+    assert_eq!(window(&sandbox, "", None), 10_000, "the user's file");
     sandbox.write("a/.fanfold.toml", "window = \"20k\"\n");
-    assert_eq!(window(&sandbox, "", None), 20_000, "the project's");
-    assert_eq!(window(&sandbox, "", Some("30k")), 30_000, "the environment's");
-    assert_eq!(window(&sandbox, "--window 40k", Some("30k")), 40_000, "the flag's");
+    assert_eq!(window(&sandbox, "", None), 20_000, "the project's file");
+    assert_eq!(window(&sandbox, "", Some("30k")), 30_000, "the environment");
+    assert_eq!(window(&sandbox, "--window 40k", Some("30k")), 40_000, "the flag");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn smallest_fallback_window_applies() {
     assert_eq!(window(&sandbox, "--fallback small", Some("50k")), 9_000);
     sandbox.write(".fanfold.toml", &format!("fallback = [\"small\", \"large\"]\n{models}"));
     assert_eq!(window(&sandbox, "", None), 9_000);
-    assert_eq!(window(&sandbox, "--fallback large", None), 128_000, "the flag's chain");
+    assert_eq!(window(&sandbox, "--fallback large", None), 128_000, "the flag overrides the settings");
     // A model with an unknown window is ignored and reported.
     let ran = sandbox.run("inspect a/b/chat.json --json --fallback nobodys-model");
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["window"], 128_000);
@@ -103,7 +103,7 @@ fn config_show_prints_values_and_sources() {
 }
 
 /// A chat with calls of an unknown tool for tickets.
-fn chat_about_tickets(result: &str) -> String {
+fn ticket_chat(result: &str) -> String {
     let mut messages = vec![json!({ "role": "user", "content": "Which tickets are about the till?" })];
     for i in 0..30 {
         let arguments =
@@ -111,7 +111,7 @@ fn chat_about_tickets(result: &str) -> String {
         let function = json!({ "name": "fetch_ticket", "arguments": arguments });
         messages.push(json!({ "role": "assistant", "content": "Next.",
             "tool_calls": [{ "id": format!("c{i}"), "type": "function", "function": function }] }));
-        // No two answers are the same.
+        // Each result is different, so that none is a repetition.
         let result = format!("{result}{}", "so ".repeat(i));
         messages.push(json!({ "role": "tool", "tool_call_id": format!("c{i}"), "content": result }));
     }
@@ -121,17 +121,14 @@ fn chat_about_tickets(result: &str) -> String {
 #[test]
 fn tool_rules_change_the_view() {
     let sandbox = Sandbox::new();
-    sandbox.write(
-        "chat.json",
-        &chat_about_tickets(&"the till prints no receipt any more, and so on\n".repeat(30)),
-    );
+    sandbox.write("chat.json", &ticket_chat(&"the till prints no receipt any more, and so on\n".repeat(30)));
     let fold = || sandbox.run("fold chat.json --window 6k --reserve 0 -q").out;
     assert!(!fold().contains("[fetch_ticket] T-"), "{}", fold());
     sandbox.write(".fanfold.toml", "[[tools]]\nname = \"fetch_ticket\"\ntarget = [\"ticket\"]\n");
     assert!(fold().contains("[fetch_ticket] T-") && !fold().contains("detail=full"), "{}", fold());
     let pages: String = (0..90).map(|n| format!("shop/aisle_{}/till_{n}.txt\n", n / 30)).collect();
-    sandbox.write("chat.json", &chat_about_tickets(&pages));
-    // The newest answer takes no more than a twentieth of the room, and is shortened as what it is said to be.
+    sandbox.write("chat.json", &ticket_chat(&pages));
+    // The newest result is cut to a twentieth of the room, and condensed as the configured kind.
     let capped = "[[tools]]\nname = \"fetch_*\"\ncap = 0.05\n";
     sandbox.write(".fanfold.toml", capped);
     let as_names = fold();
@@ -186,7 +183,7 @@ fn profile_overrides_a_store_of_lower_precedence() {
     assert!(code != Some(0) && err.contains("is not a valid profile name"), "{err}");
     let (code, _, err) = run("sessions list --store kept.db --profile work");
     assert!(code == Some(2) && err.contains("cannot be used with"), "{err}");
-    // The nearer word counts, whichever of the two it is.
+    // The source of higher precedence wins, for a profile as for a store.
     sandbox.write(".fanfold.toml", "profile = \"work\"\n");
     assert!(run("sessions list --json").1.contains("\"s\""), "the environment's store");
     sandbox.write("config/fanfold/config.toml", "store = \"kept.db\"\n");

@@ -13,7 +13,7 @@ const MARK: &str = "Summary of earlier steps, written by a model";
 const KEY: &str = "not-a-key-but-looks-like-one";
 
 /// A sandbox with a conversation and a model that writes summaries.
-fn setting(more: &str) -> (Sandbox, Upstream) {
+fn sandbox_with_model(more: &str) -> (Sandbox, Upstream) {
     let (sandbox, model) = (Sandbox::new(), careful_server());
     let url = model.url();
     sandbox.write(
@@ -42,7 +42,7 @@ fn run(sandbox: &Sandbox, line: &str) -> CommandOutput {
 
 #[test]
 fn summary_is_in_the_output() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains(MARK) && ran.out.contains("Historical Task Snapshot"), "{}", ran.err);
@@ -58,7 +58,7 @@ fn summary_is_in_the_output() {
 
 #[test]
 fn focus_is_in_the_prompt() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let mut command = sandbox.command();
     command.args(["fold", "chat.json", "-w", "20k", "--summarise", "--focus", "the lost record"]);
     assert!(command.env("LITTLE_KEY", KEY).output().unwrap().status.success());
@@ -67,7 +67,7 @@ fn focus_is_in_the_prompt() {
 
 #[test]
 fn refused_key_error_names_its_variable() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     model.fault(Fault::Answer(401, "{\"error\":{\"message\":\"Incorrect API key provided\"}}".to_owned()));
     let ran = run(&sandbox, "fold chat.json --window 20k --summarise -o out.json");
     assert_eq!((ran.code, &*ran.out), (1, ""), "{}", ran.err);
@@ -78,7 +78,7 @@ fn refused_key_error_names_its_variable() {
 
 #[test]
 fn failed_summary_falls_back_to_the_digest() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     for _ in 0..9 {
         model.fault(Fault::Answer(
             404,
@@ -98,7 +98,7 @@ fn failed_summary_falls_back_to_the_digest() {
 
 #[test]
 fn abort_on_failure_makes_failures_errors() {
-    let (sandbox, model) = setting("abort_on_failure = true\n");
+    let (sandbox, model) = sandbox_with_model("abort_on_failure = true\n");
     for _ in 0..9 {
         model.fault(Fault::Answer(
             404,
@@ -132,7 +132,7 @@ fn project_file_cannot_set_summary() {
 
 #[test]
 fn stored_session_keeps_its_summary() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let ran = run(&sandbox, "fold chat.json --session a --window 20k --store s.db --summarise");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains(MARK), "{}", ran.err);
@@ -149,7 +149,7 @@ fn stored_session_keeps_its_summary() {
 
 #[test]
 fn refused_key_leaves_the_session_unchanged() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let refused = || {
         model
             .fault(Fault::Answer(401, "{\"error\":{\"message\":\"Incorrect API key provided\"}}".to_owned()));
@@ -177,7 +177,7 @@ fn refused_key_leaves_the_session_unchanged() {
 
 #[test]
 fn another_focus_requests_another_summary() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
     assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
     let n_seen = model.n_seen();
@@ -188,7 +188,7 @@ fn another_focus_requests_another_summary() {
 
 #[test]
 fn fallback_model_is_reported() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let url = model.url();
     sandbox.write(
         "config/fanfold/config.toml",
@@ -209,10 +209,10 @@ fn fallback_model_is_reported() {
     }
 }
 
-/// The newest words of a user stay whole, so a long message leaves as little room for a summary as one likes.
+/// The newest user message stays whole, so its length determines the room for a summary.
 #[test]
 fn summary_without_room_is_reported_as_not_placed() {
-    let (sandbox, _model) = setting("");
+    let (sandbox, _model) = sandbox_with_model("");
     let mut n_placed = 0;
     let sizes = [2_000, 9_000, 10_000, 10_400, 10_800, 11_200];
     for n_words in sizes {
@@ -225,11 +225,11 @@ fn summary_without_room_is_reported_as_not_placed() {
         assert_eq!(ran.code, 0, "{n_words}: {}", ran.err);
         let is_placed = ran.out.contains(MARK);
         n_placed += usize::from(is_placed);
-        let is_told = ran.err.contains(" tokens was written: ");
-        let is_told_as_left_out = ran.err.contains("warning: ")
+        let is_reported = ran.err.contains(" tokens was written: ");
+        let is_reported_as_left_out = ran.err.contains("warning: ")
             && ran.err.contains("the summary is not in the view")
             && ran.err.contains("a larger --window makes room");
-        assert_eq!((is_told, is_told_as_left_out), (is_placed, !is_placed), "{n_words}: {}", ran.err);
+        assert_eq!((is_reported, is_reported_as_left_out), (is_placed, !is_placed), "{n_words}: {}", ran.err);
     }
     assert!(n_placed > 0 && n_placed < sizes.len(), "{n_placed} of {}", sizes.len());
 }
@@ -246,65 +246,67 @@ fn receipt(sandbox: &Sandbox, line: &str) -> (CommandOutput, Value) {
 
 #[test]
 fn receipt_contains_the_summary_outcome() {
-    let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
-    let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
+    let (sandbox, model) = sandbox_with_model("[summary.main]\nmodel = \"large\"\n");
+    let fail_once =
+        || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
     for line in ["fold chat.json --window 20k", "fold chat.json --session a --window 20k --store s.db"] {
         let is_kept = line.contains("--session");
         // Without a summary there is no such receipt.
         let (_, plain) = receipt(&sandbox, line);
         assert_eq!(plain, Value::Null);
-        lost();
-        let (ran, told) = receipt(&sandbox, &format!("{line} --summarise"));
-        assert_eq!((&told["ended"], &told["model"]), (&json!("written"), &json!("large")));
-        assert_eq!((&told["placed"], ran.out.contains(MARK)), (&json!(true), true));
-        let tokens = told["tokens"].as_u64().unwrap();
-        let said = ran.err.replace(',', "");
-        assert!(said.contains(&format!("a summary of {tokens} tokens was written")), "{}", ran.err);
-        assert_eq!(told["missed"].as_array().map(Vec::len), Some(1));
-        let missed = &told["missed"][0];
+        fail_once();
+        let (ran, report) = receipt(&sandbox, &format!("{line} --summarise"));
+        assert_eq!((&report["ended"], &report["model"]), (&json!("written"), &json!("large")));
+        assert_eq!((&report["placed"], ran.out.contains(MARK)), (&json!(true), true));
+        let tokens = report["tokens"].as_u64().unwrap();
+        let stderr = ran.err.replace(',', "");
+        assert!(stderr.contains(&format!("a summary of {tokens} tokens was written")), "{}", ran.err);
+        assert_eq!(report["missed"].as_array().map(Vec::len), Some(1));
+        let missed = &report["missed"][0];
         assert_eq!((&missed["model"], &missed["class"]), (&json!("little"), &json!("no_model")));
         assert!(missed["why"].as_str().unwrap().contains("there is no such model (404)"), "{missed}");
         assert!(missed["hint"].as_str().unwrap().contains("check the name `little`"), "{missed}");
-        // Neither of them writes one: the second time, in a session, of another topic.
-        lost();
-        lost();
-        let (_, told) = receipt(&sandbox, &format!("{line} --summarise --focus batches"));
-        assert_eq!((&told["ended"], &told["placed"]), (&json!("digest"), &json!(false)), "{told}");
-        assert_eq!((&told["model"], &told["tokens"]), (&Value::Null, &Value::Null));
-        assert_eq!(told["missed"].as_array().map(Vec::len), Some(2));
+        // Both models fail. In a session the focus must differ, so that a summary is requested again.
+        fail_once();
+        fail_once();
+        let (_, report) = receipt(&sandbox, &format!("{line} --summarise --focus batches"));
+        assert_eq!((&report["ended"], &report["placed"]), (&json!("digest"), &json!(false)), "{report}");
+        assert_eq!((&report["model"], &report["tokens"]), (&Value::Null, &Value::Null));
+        assert_eq!(report["missed"].as_array().map(Vec::len), Some(2));
         if is_kept {
-            let (_, told) = receipt(&sandbox, &format!("{line} --summarise"));
-            assert_eq!(told["ended"], "nothing");
+            let (_, report) = receipt(&sandbox, &format!("{line} --summarise"));
+            assert_eq!(report["ended"], "nothing");
         }
     }
     // --json contains the same next to the folds, with the flaws of an answer.
     let refusal = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
         "message": { "role": "assistant", "content": REFUSAL } }] });
     model.fault(Fault::Answer(200, refusal.to_string()));
-    let told: Value =
+    let report: Value =
         serde_json::from_str(&run(&sandbox, "fold chat.json --window 20k --summarise --json").out).unwrap();
-    assert_eq!(told["summary"]["flaws"], json!(["refused"]), "{}", told["summary"]);
-    assert_eq!((&told["summary"]["model"], &told["summary"]["missed"]), (&json!("little"), &json!([])));
-    assert!(told["receipts"].as_array().unwrap().iter().all(|fold| fold.get("summary").is_none()));
+    assert_eq!(report["summary"]["flaws"], json!(["refused"]), "{}", report["summary"]);
+    assert_eq!((&report["summary"]["model"], &report["summary"]["missed"]), (&json!("little"), &json!([])));
+    assert!(report["receipts"].as_array().unwrap().iter().all(|fold| fold.get("summary").is_none()));
 }
 
 /// `inspect --metrics` counts failures by class.
 #[test]
 fn summary_failures_are_counted() {
-    let (sandbox, model) = setting("[summary.main]\nmodel = \"large\"\n");
+    let (sandbox, model) = sandbox_with_model("[summary.main]\nmodel = \"large\"\n");
     let metrics = || {
-        let told = run(&sandbox, "inspect --session a --metrics --json --store s.db").out;
-        let told: Value = serde_json::from_str(&told).unwrap();
-        ["summaries", "fallbacks", "missed"].map(|what| told[what].as_u64().unwrap())
+        let report = run(&sandbox, "inspect --session a --metrics --json --store s.db").out;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        ["summaries", "fallbacks", "missed"].map(|what| report[what].as_u64().unwrap())
     };
     let line = "fold chat.json --session a --window 20k --store s.db --summarise --focus";
-    let lost = || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
-    // The main model writes it; then neither does; then the first does, at its second attempt.
-    lost();
+    let fail_once =
+        || model.fault(Fault::Answer(404, "{\"error\":{\"message\":\"no such model\"}}".to_owned()));
+    // The main model writes it; then both models fail; then the first one succeeds at its second attempt.
+    fail_once();
     assert_eq!(run(&sandbox, &format!("{line} stages")).code, 0);
     assert_eq!(metrics(), [1, 1, 1]);
-    lost();
-    lost();
+    fail_once();
+    fail_once();
     assert_eq!(run(&sandbox, &format!("{line} batches")).code, 0);
     assert_eq!(metrics(), [1, 2, 3]);
     let refusal = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
@@ -312,15 +314,15 @@ fn summary_failures_are_counted() {
     model.fault(Fault::Answer(200, refusal.to_string()));
     assert_eq!(run(&sandbox, &format!("{line} records")).code, 0);
     assert_eq!(metrics(), [2, 2, 3]);
-    let told = run(&sandbox, "inspect --session a --metrics --store s.db").out;
-    let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
-    assert!(row("flawed").contains("flaws in unusable summaries: refused 1"), "{told}");
-    assert!(row("fell back").contains("3 failures; the last one: large at http://127.0.0.1"), "{told}");
+    let report = run(&sandbox, "inspect --session a --metrics --store s.db").out;
+    let row = |name: &str| report.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(row("flawed").contains("flaws in unusable summaries: refused 1"), "{report}");
+    assert!(row("fell back").contains("3 failures; the last one: large at http://127.0.0.1"), "{report}");
 }
 
 #[test]
 fn interrupt_leaves_everything_unchanged() {
-    let (sandbox, model) = setting("");
+    let (sandbox, model) = sandbox_with_model("");
     let line = "fold chat.json --session a --window 20k --store s.db";
     let before = run(&sandbox, line);
     let shown = |sandbox: &Sandbox| run(sandbox, "show --session a --folded --store s.db").out;
@@ -337,7 +339,7 @@ fn interrupt_leaves_everything_unchanged() {
         .spawn()
         .unwrap();
     assert!(model.wait_for(Duration::from_secs(30), |seen| !seen.is_empty()));
-    // Where tests run in the background, Ctrl-C is ignored by them and their children: then the second one counts.
+    // Tests in the background and their children ignore Ctrl-C, so a second signal follows.
     for signal in ["-INT", "-TERM"] {
         std::process::Command::new("kill").args([signal, &child.id().to_string()]).output().unwrap();
     }

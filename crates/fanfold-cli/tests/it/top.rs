@@ -35,7 +35,7 @@ fn status() -> Value {
     })
 }
 
-/// Answers every request like this, and requires a token if one is given. Gives its address.
+/// Starts a server with a fixed answer and an optional token. Returns its address.
 fn serve(answer: String, token: Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -90,7 +90,7 @@ fn top_prints_the_status_as_json() {
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap(), status());
 }
 
-/// A proxy of another version tells less.
+/// The status of an older proxy lacks some fields.
 #[test]
 fn top_reads_the_status_of_older_proxies() {
     let mut old = status();
@@ -140,12 +140,12 @@ fn unreachable_proxy_error_has_address_and_hint() {
     .assert_eq(&ran.err.replace(&address, "ADDRESS"));
     let other = serve("<html>".to_owned(), None);
     let ran = Sandbox::new().run(&format!("top --url {other}"));
-    assert!(ran.code == 1 && ran.err.contains("is no fanfold"), "{}", ran.err);
+    assert!(ran.code == 1 && ran.err.contains("is not a fanfold proxy"), "{}", ran.err);
     let wrong = Sandbox::new().run("top --url localhost:7744");
     assert!(wrong.code == 1 && wrong.err.contains("hint: write it as http://HOST:PORT"), "{}", wrong.err);
 }
 
-/// The screens that were drawn, without colours.
+/// The screens in the output, without colours.
 fn screens(sent: &str) -> Vec<String> {
     let drawn = sent.split("\x1b[H").skip(1);
     drawn.map(|frame| anstream::adapter::strip_str(frame).to_string().replace('\r', "")).collect()
@@ -155,7 +155,7 @@ fn screens(sent: &str) -> Vec<String> {
 fn top_redraws_in_a_terminal() {
     let has_script = Command::new("script").arg("--version").output().is_ok_and(|ran| ran.status.success());
     if !has_script {
-        eprintln!("skipped: the program `script`, which gives a terminal, is not there");
+        eprintln!("skipped: the program `script`, which provides a terminal, is not installed");
         return;
     }
     let address = serve(status().to_string(), None);
@@ -174,7 +174,7 @@ fn top_redraws_in_a_terminal() {
     let mut sent = Vec::new();
     let mut bytes = [0; 4096];
     let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    // The second session, all of it, back, the other order, and the end: pressed when something is there to see.
+    // Select the second session, show it, return, change the order, and quit. Each key waits for the next screen.
     let mut pressed: &[&[u8]] = &[b"\x1b[B\x1b[B", b"\r", b"\x7f", b"s", b"q"];
     loop {
         let n = screen.read(&mut bytes).unwrap();
@@ -196,7 +196,7 @@ fn top_redraws_in_a_terminal() {
     assert!(has(&["first words    write a poem", "sent           61,204 tokens"]), "{sent}");
     assert!(has(&["(money saved)"]), "{sent}");
     // The alternate screen is left, the cursor is visible, and the terminal mode is restored.
-    let (_, after) = sent.split_once("\x1b[?25h\x1b[?1049l").expect("the screen is left");
+    let (_, after) = sent.split_once("\x1b[?25h\x1b[?1049l").expect("the alternate screen is left");
     assert!(after.contains(" icanon") && after.contains(" echo "), "{after}");
     expect![[r#"
         fanfold 0.1.0  ADDRESS  up 62s

@@ -1,7 +1,7 @@
 //! Compares the results of `fanfold replay` with those of the yardstick, an independent implementation.
 //!
-//! The yardstick lies beside the recorded conversations, in `../tools/replay`; where it is not, or where it cannot run,
-//! there is nothing to compare with.
+//! The yardstick is next to the recorded conversations, in `../tools/replay`. The test is skipped if it is missing
+//! or cannot run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
-/// The columns, as the yardstick names them and where they stand with us, and how near they must be.
+/// The columns: the yardstick's name, the path in our JSON, and the allowed difference.
 const COLUMNS: [(&str, &str); 23] = [
     ("trajectories", "/trajectories"),
     ("calls", "/sums/calls"),
@@ -51,7 +51,10 @@ fn figures_match_the_yardstick() {
     let imports = ["-c", "import tiktoken, importlib.util as u; assert u.find_spec('litellm')"];
     let can_run = Command::new("python3").args(imports).output().is_ok_and(|ran| ran.status.success());
     if !script.is_file() || !can_run {
-        eprintln!("skipped: {} is not there, or python3, tiktoken or litellm are not", script.display());
+        eprintln!(
+            "skipped: {} is missing, or python3, tiktoken or litellm is not installed",
+            script.display()
+        );
         return;
     }
     let sandbox = Sandbox::new();
@@ -80,7 +83,7 @@ fn figures_match_the_yardstick() {
             .output()
             .unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        // Python writes what is no number as NaN, which is no JSON.
+        // Python writes NaN, which is not JSON.
         let theirs = std::fs::read_to_string(&out).unwrap().replace("NaN", "null");
         let theirs: Value = serde_json::from_str(&theirs).unwrap();
         for (ours, theirs) in
@@ -93,12 +96,14 @@ fn figures_match_the_yardstick() {
 
 fn check_row(ours: &Value, theirs: &Value) {
     for (name, place) in COLUMNS {
-        let our = ours.pointer(place).and_then(Value::as_f64);
-        let their = theirs[name].as_f64();
-        let is_near = match (our, their) {
-            (Some(our), Some(their)) => (our - their).abs() <= 0.005 * their.abs(),
-            (our, their) => our.is_none() && their.is_none(),
+        let ours_value = ours.pointer(place).and_then(Value::as_f64);
+        let theirs_value = theirs[name].as_f64();
+        let is_near = match (ours_value, theirs_value) {
+            (Some(ours_value), Some(theirs_value)) => {
+                (ours_value - theirs_value).abs() <= 0.005 * theirs_value.abs()
+            }
+            (ours_value, theirs_value) => ours_value.is_none() && theirs_value.is_none(),
         };
-        assert!(is_near, "{name} at {}: {our:?} is not {their:?}", ours["window"]);
+        assert!(is_near, "{name} at {}: {ours_value:?} is not {theirs_value:?}", ours["window"]);
     }
 }

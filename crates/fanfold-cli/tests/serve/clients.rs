@@ -1,4 +1,4 @@
-//! Codex and Claude Code, unmodified, through the proxy: a task of forty steps ends as it does without it.
+//! Codex and Claude Code, unmodified, through the proxy: a task of forty steps ends as without the proxy.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use fanfold_testkit::upstream::{Script, Seen, Upstream};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
 
-use crate::served::{Served, fanfold, free_port, handles, place, sessions, store_in};
+use crate::running_proxy::{RunningProxy, fanfold, folder, free_port, handles, sessions, store_in};
 
 const N_STEPS: usize = 40;
 /// Room left for steps besides tools, system text and user messages: a few results.
@@ -31,7 +31,7 @@ fn claude_code_behaves_as_without_the_proxy() {
     check(&CLAUDE_CODE, Kind::Anthropic);
 }
 
-/// A client that can be run, with a provider for it to talk to.
+/// An installed client, and a scripted provider for it.
 fn ready(client: &Client) -> Result<(PathBuf, Stage), String> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
     let program = install(client, &target)?;
@@ -51,19 +51,20 @@ fn check(client: &Client, kind: Kind) {
     let whole = size(longest);
     assert!(whole > window + ROOM, "{whole} tokens fit {window} without a fold");
 
-    let (here, stage) = (place(), Stage::new(N_STEPS).unwrap());
+    let (folder, stage) = (folder(), Stage::new(N_STEPS).unwrap());
     let upstream = format!("http://127.0.0.1:{}", stage.port);
-    let served = Served::start(here.path(), &upstream, &["--window", &window.to_string(), "--reserve", "0"]);
-    let mut proxied = stage.command(client, &program, &Part::new("proxied", served.port)).unwrap();
-    let said = last_line(&stage.play(&mut proxied, "proxied", LONGEST));
-    assert_eq!(said, expected, "the task ends otherwise");
+    let proxy =
+        RunningProxy::start(folder.path(), &upstream, &["--window", &window.to_string(), "--reserve", "0"]);
+    let mut proxied = stage.command(client, &program, &Part::new("proxied", proxy.port)).unwrap();
+    let output = last_line(&stage.play(&mut proxied, "proxied", LONGEST));
+    assert_eq!(output, expected, "the task has another result");
     let arrived = stage.bodies();
     let sizes = check_bodies(kind, &arrived, window);
-    let standing = sessions(here.path());
-    let longest = standing.iter().max_by_key(|session| session.n_requests).unwrap();
+    let session_list = sessions(folder.path());
+    let longest = session_list.iter().max_by_key(|session| session.n_requests).unwrap();
     println!(
         "{} {}: {N_STEPS} steps, {} requests, {whole} tokens at the end; window {window}: {} folds, {} handles, all open; \
-         the largest request has {sizes} tokens; it ends with {said:?}",
+         the largest request has {sizes} tokens; it ends with {output:?}",
         client.program,
         client.version,
         arrived.len(),
@@ -72,13 +73,13 @@ fn check(client: &Client, kind: Kind) {
     );
     assert!(longest.n_requests > N_STEPS, "{} requests in the session", longest.n_requests);
     assert!(longest.n_folds >= 3, "{} folds", longest.n_folds);
-    drop(served);
-    let n_recalled = recall_all(here.path(), &longest.row.id, &arrived);
+    drop(proxy);
+    let n_recalled = recall_all(folder.path(), &longest.row.id, &arrived);
     println!("{n_recalled} handles of its requests recalled by `fanfold recall`");
     assert!(n_recalled > 0, "no handle was sent");
 }
 
-/// Every body is valid and fits; gives the size of the largest.
+/// Checks that every body is valid and fits. Returns the size of the largest.
 pub(crate) fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tokens {
     let mut largest = Tokens::ZERO;
     for (i, body) in bodies.iter().enumerate() {
@@ -90,99 +91,99 @@ pub(crate) fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tok
 }
 
 /// Checks that `fanfold recall` opens every handle in a request.
-pub(crate) fn recall_all(place: &Path, session: &SessionId, bodies: &[String]) -> usize {
-    let sent: Vec<String> = handles(place, session)
+pub(crate) fn recall_all(folder: &Path, session: &SessionId, bodies: &[String]) -> usize {
+    let sent: Vec<String> = handles(folder, session)
         .into_iter()
         .filter(|handle| bodies.iter().any(|body| body.contains(handle)))
         .collect();
     for handle in &sent {
-        let mut command = fanfold(place);
-        command.args(["recall", handle, "--session", &session.0, "--store"]).arg(store_in(place));
+        let mut command = fanfold(folder);
+        command.args(["recall", handle, "--session", &session.0, "--store"]).arg(store_in(folder));
         let opened = command.output().unwrap();
         assert!(opened.status.success() && !opened.stdout.is_empty(), "{handle}: {opened:?}");
     }
     sent.len()
 }
 
-/// Two of them at once, each with a task of its own: sub-agents share a proxy.
+/// Two clients with different tasks share a proxy, as subagents do.
 #[test]
 fn concurrent_clients_get_separate_sessions() {
     let (program, stage) = match ready(&CLAUDE_CODE) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
-    let (here, upstream) = (place(), format!("http://127.0.0.1:{}", stage.port));
-    let served = Served::start(here.path(), &upstream, &["--window", "60000"]);
+    let (folder, upstream) = (folder(), format!("http://127.0.0.1:{}", stage.port));
+    let proxy = RunningProxy::start(folder.path(), &upstream, &["--window", "60000"]);
     let tasks =
         [("one", "Look at notes.md and count its lines."), ("two", "Look at big.log and count its lines.")];
     std::thread::scope(|scope| {
         for (home, prompt) in tasks {
-            let part = Part { home, port: served.port, prompt };
+            let part = Part { home, port: proxy.port, prompt };
             let mut command = stage.command(&CLAUDE_CODE, &program, &part).unwrap();
             let stage = &stage;
             scope.spawn(move || {
-                let said = stage.play(&mut command, home, LONGEST);
-                assert!(said.contains("Finished after 40 tool results."), "{home}: {said}");
+                let output = stage.play(&mut command, home, LONGEST);
+                assert!(output.contains("Finished after 40 tool results."), "{home}: {output}");
             });
         }
     });
     let long: Vec<_> =
-        sessions(here.path()).into_iter().filter(|session| session.n_requests > N_STEPS).collect();
+        sessions(folder.path()).into_iter().filter(|session| session.n_requests > N_STEPS).collect();
     assert_eq!(long.len(), 2, "two tasks are two sessions");
     check_bodies(Kind::Anthropic, &stage.bodies(), Tokens(60_000));
 }
 
-/// The proxy starts the client, and ends with it.
+/// The proxy starts the client and ends with it.
 #[test]
 fn serve_starts_claude_code() {
     let (program, stage) = match ready(&CLAUDE_CODE) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
-    let (here, upstream) = (place(), format!("http://127.0.0.1:{}", stage.port));
+    let (folder, upstream) = (folder(), format!("http://127.0.0.1:{}", stage.port));
     let client = stage.command(&CLAUDE_CODE, &program, &Part::new("home", free_port())).unwrap();
-    let mut command = fanfold(here.path());
+    let mut command = fanfold(folder.path());
     stage.settle(&mut command, "home");
     command
         .args(["serve", "--upstream", &upstream, "--window", "40000", "--store"])
-        .arg(store_in(here.path()));
+        .arg(store_in(folder.path()));
     command.arg("--").arg(client.get_program()).args(client.get_args());
-    // All that the client has, but for the address of its provider.
+    // The whole environment of the client, except for the address of its provider.
     let settings = client.get_envs().filter(|(name, _)| *name != "ANTHROPIC_BASE_URL");
     command.envs(settings.filter_map(|(name, value)| Some((name, value?))));
-    let said = stage.play(&mut command, "home", LONGEST);
-    assert!(said.contains("Finished after 40 tool results."), "{said}");
-    assert!(sessions(here.path()).iter().any(|session| session.n_requests > N_STEPS));
+    let output = stage.play(&mut command, "home", LONGEST);
+    assert!(output.contains("Finished after 40 tool results."), "{output}");
+    assert!(sessions(folder.path()).iter().any(|session| session.n_requests > N_STEPS));
 }
 
-/// `fanfold serve` with a client, in a home of its own.
-fn serving(here: &Path, stage: &Stage, upstream: &Upstream, client: &[&str]) -> Command {
+/// `fanfold serve` with a client, in an empty home directory.
+fn serving(folder: &Path, stage: &Stage, upstream: &Upstream, client: &[&str]) -> Command {
     std::fs::create_dir_all(stage.place("home")).unwrap();
-    let mut command = fanfold(here);
+    let mut command = fanfold(folder);
     stage.settle(&mut command, "home");
     command
         .args(["serve", "--upstream", &upstream.url(), "--window", "200000", "--store"])
-        .arg(store_in(here));
+        .arg(store_in(folder));
     command.arg("--").args(client);
     command.env("OPENAI_API_KEY", "dummy").env("ANTHROPIC_API_KEY", "dummy").env("IS_SANDBOX", "1");
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
     command
 }
 
-/// Codex reads its base URL from no variable; it has nothing but what the proxy tells it.
+/// Codex reads no variable for its base URL, so the proxy passes it as a flag.
 #[test]
 fn serve_starts_codex() {
     let (program, stage) = match ready(&CODEX) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {}: {why}", CODEX.name),
     };
-    let (here, upstream) = (place(), provider());
+    let (folder, upstream) = (folder(), provider());
     let program = program.display().to_string();
     let client =
         [&program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT];
-    let said = stage.play(&mut serving(here.path(), &stage, &upstream, &client), "home", LONGEST);
-    assert!(said.contains("Finished after"), "{said}");
-    let n_requests: usize = sessions(here.path()).iter().map(|session| session.n_requests).sum();
+    let output = stage.play(&mut serving(folder.path(), &stage, &upstream, &client), "home", LONGEST);
+    assert!(output.contains("Finished after"), "{output}");
+    let n_requests: usize = sessions(folder.path()).iter().map(|session| session.n_requests).sum();
     let arrived = bodies_of(&upstream).len();
     println!("{arrived} requests arrived, {n_requests} of them are in the store");
     assert!(arrived > 0 && n_requests == arrived);
@@ -195,19 +196,19 @@ fn serve_returns_the_exit_code_of_the_client() {
             Ok(ready) => ready,
             Err(why) => return println!("skipped: {}: {why}", client.name),
         };
-        let (here, upstream) = (place(), provider());
+        let (folder, upstream) = (folder(), provider());
         let program = program.display().to_string();
         let mut direct = Command::new(&program);
         std::fs::create_dir_all(stage.place("home")).unwrap();
         stage.settle(&mut direct, "home");
         let expected = direct.arg(wrong).output().unwrap().status.code().unwrap();
         assert_ne!(expected, 0, "{program} takes {wrong}");
-        let output = serving(here.path(), &stage, &upstream, &[&program, wrong]).output().unwrap();
+        let output = serving(folder.path(), &stage, &upstream, &[&program, wrong]).output().unwrap();
         assert_eq!(output.status.code(), Some(expected), "{}: {output:?}", client.name);
     }
 }
 
-/// A terminal sends Ctrl-C to everybody in front of it: the client ends, and the proxy with it.
+/// A terminal sends Ctrl-C to its whole foreground group: the client ends, and the proxy with it.
 #[test]
 fn ctrl_c_ends_proxy_and_client() {
     for client in [&CODEX, &CLAUDE_CODE] {
@@ -215,7 +216,7 @@ fn ctrl_c_ends_proxy_and_client() {
             Ok(ready) => ready,
             Err(why) => return println!("skipped: {}: {why}", client.name),
         };
-        let here = place();
+        let folder = folder();
         let mut script = Script::steps(N_STEPS);
         // The client is in the middle of an answer.
         script.pause = Duration::from_secs(20);
@@ -225,11 +226,11 @@ fn ctrl_c_ends_proxy_and_client() {
             "codex" => &[&program, "exec", "--skip-git-repo-check", PROMPT],
             _ => &[&program, "-p", PROMPT],
         };
-        let mut command = serving(here.path(), &stage, &upstream, arguments);
+        let mut command = serving(folder.path(), &stage, &upstream, arguments);
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let is_asked = |seen: &[Seen]| seen.iter().any(|seen| seen.kind.is_some());
-        let has_asked = upstream.wait_for(Duration::from_secs(60), is_asked);
+        let has_request = |seen: &[Seen]| seen.iter().any(|seen| seen.kind.is_some());
+        let was_requested = upstream.wait_for(Duration::from_secs(60), has_request);
         let group = format!("-{}", child.id());
         let kill =
             |signal: &str| Command::new("kill").args([signal, "--", &group]).stderr(Stdio::null()).status();
@@ -241,17 +242,17 @@ fn ctrl_c_ends_proxy_and_client() {
             std::thread::sleep(Duration::from_millis(20));
         }
         // Child processes of the client may take a moment longer.
-        let mut is_left = true;
-        while is_left && Instant::now() < until {
+        let mut is_running_still = true;
+        while is_running_still && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
-            is_left = is_running(child.id());
+            is_running_still = is_running(child.id());
         }
         let _ = kill("-KILL");
         child.wait().unwrap();
-        assert!(has_asked, "{}: it never asked", client.name);
+        assert!(was_requested, "{}: it sent no request", client.name);
         // Some clients exit with 0 when they are interrupted.
-        assert!(ended.is_some(), "{}: it goes on", client.name);
-        assert!(!is_left, "{}: somebody is left", client.name);
+        assert!(ended.is_some(), "{}: it did not end", client.name);
+        assert!(!is_running_still, "{}: a process is left", client.name);
     }
 }
 
@@ -259,7 +260,7 @@ fn ctrl_c_ends_proxy_and_client() {
 fn is_running(group: u32) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok()).any(|stat| {
-        // The name stands in brackets and may have anything in it; then come the state, the parent and the group.
+        // The name is in brackets and may contain any character. The state, the parent and the group follow it.
         let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
         let mut fields = behind.split(' ');
         let state = fields.next();
@@ -267,7 +268,7 @@ fn is_running(group: u32) -> bool {
     })
 }
 
-/// A provider that a test can look into.
+/// A scripted provider.
 fn provider() -> Upstream {
     Upstream::start(Script::steps(N_STEPS)).unwrap()
 }
@@ -276,8 +277,8 @@ fn bodies_of(upstream: &Upstream) -> Vec<String> {
     upstream.seen().iter().filter(|seen| seen.kind.is_some()).map(Seen::text).collect()
 }
 
-fn last_line(said: &str) -> String {
-    said.lines().rev().find(|line| line.contains("Finished")).unwrap_or_default().trim().to_owned()
+fn last_line(output: &str) -> String {
+    output.lines().rev().find(|line| line.contains("Finished")).unwrap_or_default().trim().to_owned()
 }
 
 /// The size of an unfolded body.

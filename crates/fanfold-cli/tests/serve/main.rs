@@ -1,14 +1,18 @@
-//! The proxy as its users have it: `fanfold serve` between clients and a provider, over real sockets.
+//! `fanfold serve` between real clients and a scripted provider, over real sockets.
 //!
-//! `FANFOLD_MANY=1` sends more conversations. What needs node, npm's registry, python3, pip or the script of the
-//! provider says so and passes where it can't be made.
+//! `FANFOLD_MANY=1` sends more conversations. Tests that need node, npm's registry, python3 or pip are
+//! skipped with a message where these are missing.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it did not do")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test may fail, and reports why it was skipped"
+)]
 
-mod served; //  a proxy that runs, and its store
-mod talks; //   conversations through it: valid, whole in their words, the same after a restart
-mod lowered; // a provider that takes less all of a sudden
+mod running_proxy; // a running proxy and its store
+mod conversations; // conversations through the proxy: valid, verbatim, unchanged after a restart
+mod lowered_limit; // a provider that lowers its limit
 mod clients; // Codex and Claude Code
 mod sdks; //    the Python packages of OpenAI and Anthropic
-mod tasks; //   a task of forty steps with each of them, in a small window
+mod tasks; //   a task of forty steps with each package, in a small window

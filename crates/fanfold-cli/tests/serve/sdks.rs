@@ -7,11 +7,11 @@ use fanfold_testkit::clients::install_python;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 use serde_json::json;
 
-use crate::served::{Served, place};
+use crate::running_proxy::{RunningProxy, folder};
 
 pub(crate) const PACKAGES: [&str; 2] = ["openai==3.49.0", "anthropic==2.8.0"];
 
-/// Everything that an agent does with them; one line for each thing that it sees.
+/// Uses the packages as an agent does, and prints a line for each observation.
 const SCRIPT: &str = r#"
 import json, sys
 import anthropic, openai
@@ -115,17 +115,17 @@ fn python_sdks_behave_as_without_the_proxy() {
     };
     let direct = provider();
     let expected = run(&python, SCRIPT, direct.port());
-    let (here, upstream) = (place(), provider());
+    let (folder, upstream) = (folder(), provider());
     // With a window in the settings, the provider is not queried.
-    let served = Served::start(here.path(), &upstream.url(), &["--window", "200k"]);
-    let seen = run(&python, SCRIPT, served.port);
+    let proxy = RunningProxy::start(folder.path(), &upstream.url(), &["--window", "200k"]);
+    let seen = run(&python, SCRIPT, proxy.port);
     assert!(expected.lines().count() >= 24, "{expected}");
     for (expected, seen) in expected.lines().zip(seen.lines()) {
         assert_eq!(seen, expected);
     }
     assert_eq!(seen.lines().count(), expected.lines().count());
     println!(
-        "{}: {} things seen, the same through the proxy",
+        "{}: {} observations, the same through the proxy",
         PACKAGES.join(" and "),
         expected.lines().count()
     );
@@ -150,7 +150,7 @@ pub(crate) fn run(python: &Path, script: &str, port: u16) -> String {
     text
 }
 
-/// A Python with both packages, made once below `target`.
+/// A Python with both packages, installed once below `target`.
 pub(crate) fn python() -> Result<PathBuf, String> {
     install_python("sdks", &PACKAGES, &Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."))
 }

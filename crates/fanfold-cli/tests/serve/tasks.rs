@@ -1,5 +1,5 @@
-//! A task of forty steps by the Python packages of OpenAI and Anthropic, streamed and not, in a window that it does not
-//! fit: it ends as it does without the proxy, and what the model opens on the way it gets inside of its answer.
+//! A task of forty steps with the Python packages of OpenAI and Anthropic, streamed and not, in a window that is
+//! too small: it ends as without the proxy, and recalls of the model are answered inside its replies.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use fanfold_testkit::upstream::{Asked, Said, Script, Seen, Upstream};
 use serde_json::{Value, json};
 
 use crate::clients::{check_bodies, recall_all};
+use crate::running_proxy::{RunningProxy, folder, sessions};
 use crate::sdks::{PACKAGES, python, run};
-use crate::served::{Served, place, sessions};
 
 const N_STEPS: usize = 40;
 const WINDOW: Tokens = Tokens(8_000);
 /// The number of steps after which the model recalls a fold.
 const OPENS_AT: usize = 30;
-/// Each conversation, by what its prompt says.
+/// The conversations, named by their prompts.
 const TASKS: [&str; 6] = [
     "chat whole",
     "chat streamed",
@@ -29,7 +29,7 @@ const TASKS: [&str; 6] = [
 /// A text in every tool result.
 const MARK: &str = "of step";
 
-/// The loop of an agent, six times; one line for what each of them ends with.
+/// The loop of an agent, for each conversation. Prints the last line of each.
 const SCRIPT: &str = r#"
 import json, sys
 import anthropic, openai
@@ -125,7 +125,7 @@ struct RecallCounts {
     got: BTreeSet<&'static str>,
 }
 
-/// A model that calls a shell forty times, and where it can, opens the first fold that it sees, once.
+/// A model that calls a shell forty times and, where it has the tool, recalls the first fold once.
 fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
     let steps = Script::steps(N_STEPS);
     Script::of(move |asked| {
@@ -135,17 +135,17 @@ fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
         };
         let mut opened = opened.lock().unwrap();
         if asked.n_calls == OPENS_AT && text.contains("fanfold_recall") {
-            let handle = text.split(['[', ']']).find(|word| is_handle(word)).expect("something is folded");
+            let handle = text.split(['[', ']']).find(|word| is_handle(word)).expect("a step is folded");
             opened.asked.insert(task);
             let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
             return Said { calls: vec![call], ..Said::default() };
         }
-        let has_asked = opened.asked.contains(task);
-        if has_asked && asked.n_calls == OPENS_AT + 1 && last(asked).contains(MARK) {
+        let was_requested = opened.asked.contains(task);
+        if was_requested && asked.n_calls == OPENS_AT + 1 && last(asked).contains(MARK) {
             opened.got.insert(task);
         }
         // A recall is not a step of the task.
-        let n_calls = asked.n_calls - usize::from(has_asked);
+        let n_calls = asked.n_calls - usize::from(was_requested);
         (steps.model)(&Asked { kind: asked.kind, body: asked.body, n_calls })
     })
 }
@@ -178,27 +178,27 @@ fn long_python_task_ends_as_without_the_proxy() {
     let expected = run(&python, SCRIPT, direct.port());
     assert_eq!(expected.matches(&format!("Finished after {N_STEPS} tool results.")).count(), TASKS.len());
     let opened = Arc::new(Mutex::new(RecallCounts::default()));
-    let (here, upstream) = (place(), Upstream::start(model(Arc::clone(&opened))).unwrap());
+    let (folder, upstream) = (folder(), Upstream::start(model(Arc::clone(&opened))).unwrap());
     let window = WINDOW.0.to_string();
-    let served = Served::start(here.path(), &upstream.url(), &["--window", &window]);
-    assert_eq!(run(&python, SCRIPT, served.port), expected, "{}", served.stderr_text());
-    drop(served);
+    let proxy = RunningProxy::start(folder.path(), &upstream.url(), &["--window", &window]);
+    assert_eq!(run(&python, SCRIPT, proxy.port), expected, "{}", proxy.stderr_text());
+    drop(proxy);
     let opened = opened.lock().unwrap();
-    assert_eq!(opened.got.len(), TASKS.len(), "of {:?} it got {:?}", opened.asked, opened.got);
+    assert_eq!(opened.got.len(), TASKS.len(), "of {:?} it recalled {:?}", opened.asked, opened.got);
     let mut all = Vec::new();
     for kind in [Kind::Chat, Kind::Responses, Kind::Anthropic] {
         assert_eq!(direct.seen().iter().filter(|seen| seen.kind == Some(kind)).count(), 2 * (N_STEPS + 1));
         let bodies = bodies(&upstream, kind);
-        assert_eq!(bodies.len(), 2 * (N_STEPS + 2), "{kind:?}: one more for each that was opened");
+        assert_eq!(bodies.len(), 2 * (N_STEPS + 2), "{kind:?}: one more for each recall");
         let largest = check_bodies(kind, &bodies, WINDOW);
         println!("{kind:?}: {} requests, the largest has {largest} tokens", bodies.len());
         all.extend(bodies);
     }
-    let standing = sessions(here.path());
-    assert_eq!(standing.len(), TASKS.len(), "each task is a session");
-    for session in standing {
+    let session_list = sessions(folder.path());
+    assert_eq!(session_list.len(), TASKS.len(), "each task is a session");
+    for session in session_list {
         assert!(session.n_folds >= 3, "{} folds", session.n_folds);
-        let n_recalled = recall_all(here.path(), &session.row.id, &all);
+        let n_recalled = recall_all(folder.path(), &session.row.id, &all);
         println!("{}: {} folds, {n_recalled} handles recalled", session.row.id, session.n_folds);
         assert!(n_recalled > 0, "no handle was sent");
     }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! When all slots are taken, the connection that has been idle, resting or receiving for longest is closed, in this
-//! order. Serving connections stay, unless their peer exceeds its share and the new peer does not. A few extra connections
-//! are accepted beyond the limit: local routes serve them, and other requests wait briefly for a slot.
+//! order. Serving connections stay, unless their peer exceeds its share and the new peer does not. A few extra
+//! connections are accepted beyond the limit: local routes serve them, and other requests wait briefly for a slot.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

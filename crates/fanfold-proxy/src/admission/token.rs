@@ -13,12 +13,12 @@ pub struct Token(String);
 
 impl Token {
     /// The minimum length of a token.
-    pub const LEAST: usize = 16;
+    pub const MIN_LENGTH: usize = 16;
 
     /// Parses a token. Returns `None` if it is too short.
     pub fn new(text: &str) -> Option<Token> {
         let text = text.trim();
-        (text.len() >= Token::LEAST).then(|| Token(text.to_owned()))
+        (text.len() >= Token::MIN_LENGTH).then(|| Token(text.to_owned()))
     }
 
     /// Compares in constant time.

@@ -1,9 +1,10 @@
 //! The cost of a request, folded and unfolded.
 //!
-//! One of the two was sent and is charged by the reported usage. The other one is charged by the same prices and the cost
-//! model of `fanfold replay`: the prefix shared with the previous request is read from the cache, the rest is written.
-//! The hit rate of the cache is derived from the reported usage, so a cold cache counts neither as a gain nor as a loss.
-//! A fold that breaks the cached prefix pays for it: unfolded, the prefix would have been read from the cache.
+//! One of the two was sent and is charged by the reported usage. The other one is charged by the same prices and
+//! the cost model of `fanfold replay`: the prefix shared with the previous request is read from the cache, the rest
+//! is written. The hit rate of the cache is derived from the reported usage, so a cold cache counts neither as a
+//! gain nor as a loss. A fold that breaks the cached prefix pays for it: unfolded, the prefix would have been read
+//! from the cache.
 
 use std::time::Duration;
 
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn reported_usage_takes_precedence_over_local_counts() {
-        // The provider counts twice as many tokens as the local counter. This factor applies to both bodies.
+        // The provider's count is twice the local count. This factor applies to both bodies.
         let usage = ReportedUsage { input: 200, read: 0, written: Some(200), output: 10 };
         let cost = Account::default().charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
         assert_eq!(cost, BothCosts { unfolded: 750.0 + 50.0, folded: 250.0 + 50.0 });

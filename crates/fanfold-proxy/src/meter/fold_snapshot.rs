@@ -1,7 +1,7 @@
 //! Sizes and folds of a session after a request, and misses.
 //!
-//! A call is a *miss* if the model repeats it exactly while the newest result of the same call was folded. `fanfold replay`
-//! counts misses the same way (`repeats_folded`).
+//! A call is a *miss* if the model repeats it exactly while the newest result of the same call was folded. `fanfold
+//! replay` counts misses the same way (`repeats_folded`).
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -71,10 +71,10 @@ impl FoldSnapshot {
         let entries = followed.session.transcript().entries();
         let is_new = |entry: &Entry| messages_of(entry).iter().any(|message| *message >= first_new);
         let n_old = || entries.iter().position(is_new).unwrap_or(entries.len());
-        FoldSnapshot::of_session(&*followed.session, n_old, before)
+        FoldSnapshot::from_session(&*followed.session, n_old, before)
     }
 
-    fn of_session(
+    fn from_session(
         session: &dyn Engine,
         n_old: impl FnOnce() -> usize,
         before: Option<&SnapshotBase>,
@@ -123,7 +123,7 @@ impl FoldSnapshot {
 
 impl FoldSnapshot {
     /// A snapshot of a session without a fitting view. Its base is that of the previous snapshot.
-    pub(super) fn of_overflow(sizes: Sizes, budget: Budget, base: Option<SnapshotBase>) -> FoldSnapshot {
+    pub(super) fn from_overflow(sizes: Sizes, budget: Budget, base: Option<SnapshotBase>) -> FoldSnapshot {
         FoldSnapshot {
             came: sizes.transcript.0,
             sent: sizes.transcript.0,
@@ -232,7 +232,7 @@ mod tests {
         Session::new(Policy::named("mask").unwrap(), Budget::with_reserve(Tokens(400), Tokens(100)), &Words)
     }
 
-    fn say(session: &mut Session<'static>, text: &str) {
+    fn append(session: &mut Session<'static>, text: &str) {
         for entry in parse(text).unwrap() {
             session.append(entry);
         }
@@ -242,38 +242,38 @@ mod tests {
     #[test]
     fn counts_repeated_calls_only_after_a_fold() {
         let mut session = session();
-        say(&mut session, &format!("user    read them\n{}{}", read("a"), read("b")));
-        let first = FoldSnapshot::of_session(&session, || 0, None);
+        append(&mut session, &format!("user    read them\n{}{}", read("a"), read("b")));
+        let first = FoldSnapshot::from_session(&session, || 0, None);
         assert_eq!((first.n_folds, first.n_misses), (0, 0));
         assert_eq!(first.words, "read them");
         // The result is still in the view, so the repetition is no miss.
-        say(&mut session, &read("b"));
-        let second = FoldSnapshot::of_session(&session, || 0, Some(&first.base));
+        append(&mut session, &read("b"));
+        let second = FoldSnapshot::from_session(&session, || 0, Some(&first.base));
         assert_eq!(second.n_misses, 0);
         for name in ["c", "d", "e", "f", "g", "h", "i"] {
-            say(&mut session, &read(name));
+            append(&mut session, &read(name));
         }
-        let folded = FoldSnapshot::of_session(&session, || 0, Some(&second.base));
+        let folded = FoldSnapshot::from_session(&session, || 0, Some(&second.base));
         assert!(folded.n_new_folds > 0 && folded.sent < folded.came, "{folded:?}");
         // Only the exact repetition of a folded call is a miss.
-        say(&mut session, &format!("{}{}{}", read("x"), read("a"), "call    read a.md -n\nresult  aa\n"));
-        let after = FoldSnapshot::of_session(&session, || 0, Some(&folded.base));
+        append(&mut session, &format!("{}{}{}", read("x"), read("a"), "call    read a.md -n\nresult  aa\n"));
+        let after = FoldSnapshot::from_session(&session, || 0, Some(&folded.base));
         assert_eq!(after.n_misses, 1, "{after:?}");
         // The result is in the view again, so the same call is no longer a miss.
-        say(&mut session, &read("a"));
-        let last = FoldSnapshot::of_session(&session, || 0, Some(&after.base));
+        append(&mut session, &read("a"));
+        let last = FoldSnapshot::from_session(&session, || 0, Some(&after.base));
         assert_eq!(last.n_misses, 0, "{last:?}");
     }
 
     #[test]
     fn counts_removed_tokens_once() {
         let mut session = session();
-        say(&mut session, "user    read them\n");
+        append(&mut session, "user    read them\n");
         let mut seen = None;
         let mut away = 0;
         for n in 0..30 {
-            say(&mut session, &read(&format!("f{n}")));
-            let snapshot = FoldSnapshot::of_session(&session, || 0, seen.as_ref());
+            append(&mut session, &read(&format!("f{n}")));
+            let snapshot = FoldSnapshot::from_session(&session, || 0, seen.as_ref());
             away += snapshot.folded_away;
             assert_eq!(away, snapshot.came - snapshot.sent, "after {n}");
             assert_eq!(snapshot.shared.is_some(), snapshot.n_new_folds > 0);
@@ -285,19 +285,19 @@ mod tests {
     #[test]
     fn folds_before_the_first_snapshot_are_not_new() {
         let mut session = session();
-        say(&mut session, "user    read them\n");
-        (0..30).for_each(|n| say(&mut session, &read(&format!("f{n}"))));
+        append(&mut session, "user    read them\n");
+        (0..30).for_each(|n| append(&mut session, &read(&format!("f{n}"))));
         let n_entries = session.transcript().len();
-        let all = FoldSnapshot::of_session(&session, || 0, None);
+        let all = FoldSnapshot::from_session(&session, || 0, None);
         assert_eq!((all.n_new_folds, all.folded_away), (all.n_folds, all.came - all.sent));
-        let none = FoldSnapshot::of_session(&session, || n_entries, None);
+        let none = FoldSnapshot::from_session(&session, || n_entries, None);
         assert_eq!((none.n_new_folds, none.folded_away, none.n_folds), (0, 0, all.n_folds));
     }
 
     #[test]
     fn skips_the_preamble_of_an_agent() {
         let mut session = session();
-        say(
+        append(
             &mut session,
             "user    <env>here</env>\nuser    # AGENTS.md instructions for x\nuser    fix it\n",
         );
@@ -308,7 +308,7 @@ mod tests {
     fn redacts_keys_in_the_first_words() {
         let key = format!("ghp_{}", "a1B2c3".repeat(6));
         let mut session = session();
-        say(&mut session, &format!("user    use {key} to push\n"));
+        append(&mut session, &format!("user    use {key} to push\n"));
         assert_eq!(first_words(session.transcript()), "use [redacted: github token] to push");
     }
 

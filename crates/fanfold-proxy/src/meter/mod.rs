@@ -1,7 +1,7 @@
 //! Counts requests: for people at a terminal, for Prometheus, and for one log line per request.
 //!
-//! The proxy reports the stages of a request to its [`RequestMeter`]; the [`Meter`] adds them up. Metering cannot fail and
-//! does not wait, and its memory is bounded for any number of sessions.
+//! The proxy reports the stages of a request to its [`RequestMeter`]; the [`Meter`] adds them up. Metering cannot
+//! fail and does not wait, and its memory is bounded for any number of sessions.
 
 mod fold_snapshot; //  sizes and folds of a session after a request
 mod cost; //           the cost of a request, folded and unfolded
@@ -125,9 +125,9 @@ impl Meter {
     }
 
     /// The same for a session without a fitting view.
-    pub fn snapshot_of_overflow(&self, session: &SessionId, sizes: Sizes, budget: Budget) -> FoldSnapshot {
+    pub fn overflow_snapshot(&self, session: &SessionId, sizes: Sizes, budget: Budget) -> FoldSnapshot {
         let base = self.book().sessions.get(session).and_then(|entry| entry.base.clone());
-        FoldSnapshot::of_overflow(sizes, budget, base)
+        FoldSnapshot::from_overflow(sizes, budget, base)
     }
 
     /// All counts until now.

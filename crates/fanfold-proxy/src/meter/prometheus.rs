@@ -12,7 +12,7 @@ use crate::outcome::{Exit, Outcome};
 /// Time that the proxy adds before the call to the provider, in seconds.
 const ADDED: &[f64] =
     &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0];
-/// Times of the provider, in seconds.
+/// Response times of the provider, in seconds.
 const UPSTREAM: &[f64] = &[0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 const BYTES: &[f64] = &[1e3, 1e4, 5e4, 1e5, 2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7, 6.4e7];
 const TOKENS: &[f64] = &[1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1.5e5, 2e5, 3e5, 5e5, 1e6, 2e6];
@@ -204,8 +204,8 @@ impl Counters {
 
 fn describe() {
     let count = |name: &'static str, words: &'static str| describe_counter!(name, words);
-    count("fanfold_requests_total", "Conversation requests by outcome.");
-    count("fanfold_as_it_came_total", "Requests sent unchanged by reason.");
+    count("fanfold_requests_total", "Conversation requests, by outcome.");
+    count("fanfold_as_it_came_total", "Requests sent unchanged, by reason.");
     count("fanfold_passed_through_total", "Requests on other routes.");
     count("fanfold_tokens_total", "Tokens of requests before and after folding, by the local counter.");
     count("fanfold_folded_tokens_total", "Tokens removed by folds, each counted once.");
@@ -214,16 +214,19 @@ fn describe() {
     count("fanfold_turns_total", "Turns: user prompts with the steps that answer them.");
     count("fanfold_fold_view_tokens_total", "Tokens of views before and after their folds.");
     count("fanfold_pressure_total", "Fill levels reached by sessions.");
-    count("fanfold_summaries_total", "Summaries by writer.");
-    count("fanfold_summary_flaws_total", "Answers that were not valid summaries by flaw.");
-    count("fanfold_summary_fallbacks_total", "Summary writers that were replaced, by fault and replacement.");
+    count("fanfold_summaries_total", "Summaries, by writer.");
+    count("fanfold_summary_flaws_total", "Answers that were not valid summaries, by flaw.");
+    count(
+        "fanfold_summary_fallbacks_total",
+        "Summary models that failed, by fault and by the writer that replaced them.",
+    );
     count("fanfold_misses_total", "Identical calls repeated after their results had been folded.");
-    count("fanfold_recalls_total", "Originals recalled by way.");
-    count("fanfold_memory_total", "Memory lookups and records by result.");
+    count("fanfold_recalls_total", "Originals recalled, by method.");
+    count("fanfold_memory_total", "Memory lookups and records, by result.");
     count("fanfold_refused_total", "Requests refused by a provider for their length.");
     count("fanfold_retried_total", "Requests folded harder and sent again.");
-    count("fanfold_answers_total", "Responses by class of their status.");
-    count("fanfold_ended_total", "Requests by end.");
+    count("fanfold_answers_total", "Responses, by class of their status.");
+    count("fanfold_ended_total", "Requests, by the way they ended.");
     count("fanfold_spans_dropped_total", "Requests whose spans did not reach the collector.");
     describe_gauge!("fanfold_sessions", "Sessions in the status.");
     describe_gauge!("fanfold_requests_in_flight", "Requests that have not ended.");

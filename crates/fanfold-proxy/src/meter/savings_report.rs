@@ -19,7 +19,7 @@ impl Status {
         };
         let mut page = String::new();
         if totals.requests == 0 {
-            return "no request came\n".to_owned();
+            return "no requests were received\n".to_owned();
         }
         let _ = writeln!(
             page,
@@ -35,7 +35,7 @@ impl Status {
             let Dollars { came, sent, saved: difference } = totals.dollars;
             let _ = writeln!(
                 page,
-                "that {saved} {}: {} as they came, {} folded",
+                "that {saved} {}: {} without folding, {} with it",
                 dollars(difference),
                 dollars(came),
                 dollars(sent)
@@ -45,7 +45,7 @@ impl Status {
             let n = count(totals.requests_unpriced, "request");
             let _ = writeln!(
                 page,
-                "left out of the money: {n} without an answer, a count, or a price for the model"
+                "not included in these costs: {n} without an answer, a token count, or a price for the model"
             );
         }
         for model in self.models.iter().filter(|_| self.models.len() > 1) {

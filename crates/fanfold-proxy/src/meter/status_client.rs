@@ -11,11 +11,11 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
     /// The address is invalid.
-    #[error("`{0}` is no address of a proxy")]
+    #[error("`{0}` is not the address of a proxy")]
     Address(String),
     /// Nothing answers at the address.
     #[error("no proxy answers at {url}: {why}")]
-    NotThere {
+    Unreachable {
         /// The address.
         url: String,
         /// The cause.
@@ -25,8 +25,8 @@ pub enum StatusError {
     #[error("the proxy at {0} requires a token")]
     Token(String),
     /// Another server answers.
-    #[error("what answers at {url} is no fanfold: {why}")]
-    NotOurs {
+    #[error("the server at {url} is not a fanfold proxy: {why}")]
+    OtherServer {
         /// The address.
         url: String,
         /// Its response.
@@ -39,9 +39,11 @@ impl StatusError {
     pub fn hint(&self) -> &'static str {
         match self {
             StatusError::Address(_) => "write it as http://HOST:PORT",
-            StatusError::NotThere { .. } => "start one with `fanfold serve`, or give its address with --url",
+            StatusError::Unreachable { .. } => {
+                "start one with `fanfold serve`, or give its address with --url"
+            }
             StatusError::Token(_) => "give it with --token or FANFOLD_TOKEN",
-            StatusError::NotOurs { .. } => "give the address that `fanfold serve` printed with --url",
+            StatusError::OtherServer { .. } => "give the address that `fanfold serve` printed with --url",
         }
     }
 }
@@ -85,16 +87,16 @@ impl StatusClient {
             request = request.header("x-fanfold-token", token);
         }
         let url = self.shown.clone();
-        let not_there =
-            |error: &reqwest::Error| StatusError::NotThere { url: url.clone(), why: cause(error) };
-        let answer = request.send().await.map_err(|error| not_there(&error))?;
+        let unreachable =
+            |error: &reqwest::Error| StatusError::Unreachable { url: url.clone(), why: cause(error) };
+        let answer = request.send().await.map_err(|error| unreachable(&error))?;
         let status = answer.status();
         if matches!(status.as_u16(), 401 | 403) {
             return Err(StatusError::Token(url));
         }
-        let body = answer.bytes().await.map_err(|error| not_there(&error))?;
+        let body = answer.bytes().await.map_err(|error| unreachable(&error))?;
         let read = serde_json::from_slice(&body);
-        read.map_err(|_| StatusError::NotOurs { url, why: format!("status {}", status.as_u16()) })
+        read.map_err(|_| StatusError::OtherServer { url, why: format!("status {}", status.as_u16()) })
     }
 }
 
@@ -107,7 +109,7 @@ fn shown(url: &reqwest::Url) -> String {
 /// The innermost cause, without the number of the system error.
 fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return format!("it is silent for {} seconds", TIMEOUT.as_secs());
+        return format!("no answer within {} seconds", TIMEOUT.as_secs());
     }
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     let words = causes.last().map_or_else(|| error.to_string(), ToString::to_string);

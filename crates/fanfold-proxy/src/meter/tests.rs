@@ -134,7 +134,7 @@ fn an_observing_meter_reports_possible_savings() {
     assert_eq!(
         status.report(),
         "2 of 2 requests would have been folded: 210,000 -> 90,000 tokens in all, 60,000 folded away in 0 folds\n\
-         that would have saved $0.08: $0.15 as they came, $0.07 folded\n"
+         that would have saved $0.08: $0.15 without folding, $0.07 with it\n"
     );
 }
 
@@ -168,8 +168,8 @@ fn prometheus_text_is_valid() {
     check_prometheus(&meter.prometheus());
 }
 
-/// The rules of `promtool check metrics`: each family has a help text and a type, names end in their units, only counters
-/// end in `_total`, and histograms are complete.
+/// The rules of `promtool check metrics`: each family has a help text and a type, names end in their units, only
+/// counters end in `_total`, and histograms are complete.
 fn check_prometheus(text: &str) {
     use std::collections::{BTreeMap, BTreeSet};
     let mut types = BTreeMap::new();

@@ -241,7 +241,7 @@ impl FoldRun<'_> {
             memory: conversation
                 .memory
                 .as_ref()
-                .map(|memory| MemoryRecall { max_tokens: memory.room(), recall: &recall_memory }),
+                .map(|memory| MemoryRecall { max_tokens: memory.max_tokens(), recall: &recall_memory }),
             received: Some(body.received),
             form: form.body_form(),
             ..RequestInput::new(&session.id, body.text, terms, source)
@@ -259,7 +259,7 @@ impl FoldRun<'_> {
         terms: &Terms,
     ) -> PreparedBody {
         let outcome = match &answer.fold {
-            _ if answer.is_rejected => Outcome::Unchanged(BypassReason::NotTaken),
+            _ if answer.is_rejected => Outcome::Unchanged(BypassReason::Rejected),
             FoldOutcome::Folded(_) => Outcome::Folded,
             _ if self.context.mode == Mode::Observe
                 && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
@@ -306,7 +306,7 @@ impl FoldRun<'_> {
     ) -> PreparedBody {
         let reason = self.report(trouble, Some(&session));
         let meter = &self.context.meter;
-        let snapshot = answer.sizes.map(|sizes| meter.snapshot_of_overflow(&session, sizes, terms.budget));
+        let snapshot = answer.sizes.map(|sizes| meter.overflow_snapshot(&session, sizes, terms.budget));
         PreparedBody { snapshot, session: Some(session), ..PreparedBody::unchanged(reason) }
     }
 

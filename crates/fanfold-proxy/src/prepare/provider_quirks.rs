@@ -1,9 +1,9 @@
 //! Rules of providers for bodies that fanfold has changed, learnt from refusals.
 //!
-//! Some providers require alternating roles, others reject the recall tool. A changed body that is refused, and not for its
-//! length, is sent again with alternating roles, without the tool, with both, and finally unchanged: the client gets the
-//! first response that is not such a refusal, or the one it would have got without the proxy. The form that worked is
-//! remembered until the proxy stops. A session that lost its tool never gets it back.
+//! Some providers require alternating roles, others reject the recall tool. A changed body that is refused, and not
+//! for its length, is sent again with alternating roles, without the tool, with both, and finally unchanged: the
+//! client gets the first response that is not such a refusal, or the one it would have got without the proxy. The
+//! form that worked is remembered until the proxy stops. A session that lost its tool never gets it back.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -184,7 +184,7 @@ pub(crate) async fn reshape(
     let again = PreparedBody { form, snapshot: None, timings: Vec::new(), ..refused.clone() };
     if form == Form::Verbatim {
         // The received body is sent even if that could not be recorded.
-        let outcome = Outcome::Unchanged(BypassReason::NotTaken);
+        let outcome = Outcome::Unchanged(BypassReason::Rejected);
         return Some(PreparedBody { body: None, outcome, has_tool: false, counted: None, ..again });
     }
     let (body, lost_tool) = resend?;

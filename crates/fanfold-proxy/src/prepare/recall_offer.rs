@@ -1,10 +1,11 @@
-//! How models recall folded originals: with a tool that the proxy answers, over MCP, or not at all. Stubs name the way.
+//! How models recall folded originals: with a tool that the proxy answers, over MCP, or not at all. Stubs name the
+//! method.
 
 use fanfold_engine::RecallOffer;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{accepts_recall_tool, recall_tool};
 
-/// How models recall folded originals. A session keeps the way that it began with.
+/// How models recall folded originals. A session keeps the method that it began with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Recall {
     /// With a tool that the proxy adds to those of the client, and answers itself.

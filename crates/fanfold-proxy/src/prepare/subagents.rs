@@ -1,4 +1,4 @@
-//! Which agent started which. Agents that start subagents say so in request headers; nothing is guessed.
+//! Which agent started which. Clients send this in request headers; it is never guessed.
 //!
 //! ```text
 //! Claude Code   x-claude-code-session-id   x-claude-code-agent-id   x-claude-code-parent-agent-id

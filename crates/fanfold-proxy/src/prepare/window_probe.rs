@@ -1,7 +1,7 @@
 //! Context windows probed from model servers, for models that are not in the table of models.
 //!
-//! The first request for such a model starts a probe and does not wait for it. The result applies to sessions that begin
-//! later: a session keeps the window it began with, also after a restart of the proxy.
+//! The first request for such a model starts a probe and does not wait for it. The result applies to sessions that
+//! begin later: a session keeps the window it began with, also after a restart of the proxy.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

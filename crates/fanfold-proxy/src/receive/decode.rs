@@ -139,7 +139,7 @@ impl From<EncodingError> for BypassReason {
     fn from(error: EncodingError) -> BypassReason {
         match error {
             EncodingError::TooLarge => BypassReason::TooLarge,
-            EncodingError::Unknown | EncodingError::Corrupt => BypassReason::Packed,
+            EncodingError::Unknown | EncodingError::Corrupt => BypassReason::Encoding,
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn route_request(shared: &Arc<Shared>, request: Request) -> Result<Ro
         ));
     }
     let path = parts.uri.path();
-    let provider = route::provider(path, &parts.headers, shared.upstreams.usual);
+    let provider = route::provider(path, &parts.headers, shared.upstreams.default_provider);
     let upstream = shared.upstreams.choose(&parts.headers, provider).map_err(|name| {
         let message = format!("`{name}` is not among the upstreams");
         ErrorReply::new(StatusCode::FORBIDDEN, message, "add it to `allowed` in [serve] of the settings")

@@ -1,7 +1,8 @@
 //! Recalls that a provider waits for.
 //!
-//! A provider may hold the conversation itself (`previous_response_id`). The client then sends only the results of its own
-//! calls; results of recalls that the model made in the same answer have to be added, or the provider refuses the request.
+//! A provider may hold the conversation itself (`previous_response_id`). The client then sends only the results of
+//! its own calls; results of recalls that the model made in the same answer have to be added, or the provider
+//! refuses the request.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -29,8 +30,8 @@ impl PendingRecalls {
         answers.push_back(recalls);
     }
 
-    /// Adds the results of pending recalls to a body. Returns `None` if it continues no conversation held by the provider,
-    /// or no recall is pending for it.
+    /// Adds the results of pending recalls to a body. Returns `None` if it continues no conversation held by the
+    /// provider, or no recall is pending for it.
     pub(crate) fn insert_into(&self, body: &Incoming) -> Option<String> {
         if !body.is_continued() {
             return None;

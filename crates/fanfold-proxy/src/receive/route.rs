@@ -9,8 +9,12 @@ pub(crate) fn folded(method: &Method, path: &str) -> Option<Format> {
 }
 
 /// The provider of a request: by its path, or else by its headers, or else the usual one.
-pub(crate) fn provider(path: &str, headers: &HeaderMap, usual: &'static Provider) -> &'static Provider {
-    Provider::from_request(path, &RequestHeaders(headers)).unwrap_or(usual)
+pub(crate) fn provider(
+    path: &str,
+    headers: &HeaderMap,
+    default_provider: &'static Provider,
+) -> &'static Provider {
+    Provider::from_request(path, &RequestHeaders(headers)).unwrap_or(default_provider)
 }
 
 struct RequestHeaders<'a>(&'a HeaderMap);

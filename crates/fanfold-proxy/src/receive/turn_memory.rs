@@ -15,24 +15,24 @@ use crate::meter::Meter;
 
 /// Memory for conversations that pass through the proxy.
 #[derive(Clone)]
-pub struct Remember {
+pub struct ProxyMemory {
     /// The connection to the memory provider. Its owner closes it.
-    pub keeper: Arc<MemoryClient>,
+    pub client: Arc<MemoryClient>,
     /// Maximum size of a memory block.
-    pub room: Tokens,
+    pub max_tokens: Tokens,
 }
 
 /// A request whose turn is remembered.
 #[derive(Clone)]
 pub(crate) struct TurnMemory {
-    remember: Remember,
+    proxy_memory: ProxyMemory,
     meter: Arc<Meter>,
     turn: MemoryTurn,
     lookup: PendingRecall,
 }
 
-impl Remember {
-    /// Starts the lookup for a request, with half of its deadline. Returns `None` if no person asked anything.
+impl ProxyMemory {
+    /// Starts the lookup for a request, with half of its deadline. Returns `None` if it has no user prompt.
     pub(crate) fn start_turn(
         &self,
         body: &Incoming,
@@ -44,20 +44,20 @@ impl Remember {
             return None;
         }
         let turn = MemoryTurn::from_prompts(&user_prompts(body.text(), body.format()), session_name)?;
-        let lookup = self.keeper.recall(&turn, deadline / 2);
-        Some(TurnMemory { remember: self.clone(), meter: Arc::clone(meter), turn, lookup })
+        let lookup = self.client.recall(&turn, deadline / 2);
+        Some(TurnMemory { proxy_memory: self.clone(), meter: Arc::clone(meter), turn, lookup })
     }
 }
 
 impl TurnMemory {
     /// Maximum size of the memory block.
-    pub(crate) fn room(&self) -> Tokens {
-        self.remember.room
+    pub(crate) fn max_tokens(&self) -> Tokens {
+        self.proxy_memory.max_tokens
     }
 
     /// The text that was found. This blocks until the lookup ends or its deadline passes.
     pub(crate) fn text(&self) -> Option<String> {
-        self.remember.keeper.recalled_text(&self.lookup)
+        self.proxy_memory.client.recalled_text(&self.lookup)
     }
 
     /// Offers newly folded originals to the memory provider.
@@ -73,12 +73,12 @@ impl TurnMemory {
             };
             wholes.map(clean).collect::<Vec<String>>()
         });
-        self.remember.keeper.offer_folded(&self.turn, &originals.unwrap_or_default());
+        self.proxy_memory.client.offer_folded(&self.turn, &originals.unwrap_or_default());
     }
 
     /// Records the answer of the turn.
     pub(crate) fn record_answer(&self, answer: &str) {
-        self.remember.keeper.turn_answered(&self.turn, answer);
+        self.proxy_memory.client.turn_answered(&self.turn, answer);
     }
 
     /// Counts an answer after removal of quoted memory.

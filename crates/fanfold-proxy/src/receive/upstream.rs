@@ -20,7 +20,7 @@ pub struct Upstream {
 
 /// An invalid upstream address.
 #[derive(Debug, thiserror::Error)]
-#[error("`{address}` is no address of a provider: {why}")]
+#[error("`{address}` is not the address of a provider: {why}")]
 pub struct UpstreamError {
     address: String,
     why: String,
@@ -42,7 +42,7 @@ impl Upstream {
             let address = format!("{}://…@{}", base.scheme(), base.host_str().unwrap_or_default());
             return Err(UpstreamError {
                 address,
-                ..wrong("credentials belong into the requests of clients")
+                ..wrong("it must not contain credentials; clients send them with each request")
             });
         }
         if base.query().is_some() || base.fragment().is_some() {
@@ -117,7 +117,7 @@ pub struct Upstreams {
     /// Others that a client may name.
     pub allowed: Vec<Upstream>,
     /// The provider of requests whose path and headers do not name one.
-    pub usual: &'static Provider,
+    pub default_provider: &'static Provider,
 }
 
 impl Upstreams {
@@ -129,14 +129,14 @@ impl Upstreams {
     /// An upstream for each provider.
     pub fn new(upstream_of: impl Fn(&'static Provider) -> Upstream) -> Upstreams {
         let all = Provider::all();
-        let usual = all[0];
+        let default_provider = all[0];
         let by_provider = all.into_iter().map(|provider| (provider, upstream_of(provider))).collect();
-        Upstreams { by_provider, allowed: Vec::new(), usual }
+        Upstreams { by_provider, allowed: Vec::new(), default_provider }
     }
 
     /// Replaces the upstream of a provider.
     pub fn set(&mut self, provider: &Provider, upstream: Upstream) {
-        if let Some((_, known)) = self.by_provider.iter_mut().find(|(of, _)| **of == *provider) {
+        if let Some((_, known)) = self.by_provider.iter_mut().find(|(owner, _)| **owner == *provider) {
             *known = upstream;
         }
     }
@@ -154,7 +154,7 @@ impl Upstreams {
     /// The upstream of a request. The error is a name from the client that is not in the list.
     pub(crate) fn choose(&self, headers: &HeaderMap, provider: &Provider) -> Result<&Upstream, String> {
         let Some(named) = headers.get(HEADER) else {
-            let found = self.by_provider.iter().find(|(of, _)| **of == *provider);
+            let found = self.by_provider.iter().find(|(owner, _)| **owner == *provider);
             return Ok(&found.expect("every provider has an upstream").1);
         };
         let named = named.to_str().unwrap_or_default().trim_end_matches('/');
@@ -217,12 +217,12 @@ mod tests {
 
     #[test]
     fn clients_can_only_name_listed_upstreams() {
-        let of = |address: &str| Upstream::parse(address).unwrap();
-        let mut upstreams = Upstreams::one(&of("https://a/v1"));
-        upstreams.allowed.push(of("https://b/v1/"));
+        let upstream = |address: &str| Upstream::parse(address).unwrap();
+        let mut upstreams = Upstreams::one(&upstream("https://a/v1"));
+        upstreams.allowed.push(upstream("https://b/v1/"));
         let named = |name: &str| {
             let headers = HeaderMap::from_iter([(HEADER.parse().unwrap(), name.parse().unwrap())]);
-            upstreams.choose(&headers, upstreams.usual).map(|found| found.address().to_owned())
+            upstreams.choose(&headers, upstreams.default_provider).map(|found| found.address().to_owned())
         };
         assert_eq!(named("https://b/v1").as_deref(), Ok("https://b/v1"));
         assert_eq!(named("https://b/v1/").as_deref(), Ok("https://b/v1"));

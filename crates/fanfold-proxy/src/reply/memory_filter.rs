@@ -20,19 +20,20 @@ pub(crate) async fn filter(memory: TurnMemory, mut response: Response, format: F
     if !response.status().is_success() || !is_readable(headers) {
         return response;
     }
-    let carried = Transport::from_content_type(headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
+    let transport =
+        Transport::from_content_type(headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
     let chunks = std::mem::take(response.body_mut()).into_data_stream();
     let filter = MemoryFilter {
         chunks,
-        scrubber: ReplyScrubber::new(format, carried),
-        reply: Some(ReplyReader::new(format, carried)),
+        scrubber: ReplyScrubber::new(format, transport),
+        reply: Some(ReplyReader::new(format, transport)),
         memory,
         is_over: false,
-        is_blank: carried == Transport::Whole,
+        is_blank: transport == Transport::Whole,
     };
     // The filtered answer may be shorter.
     response.headers_mut().remove(CONTENT_LENGTH);
-    let body = match carried {
+    let body = match transport {
         Transport::Stream => Body::from_stream(filter.stream()),
         Transport::Whole => filter.whole().await,
     };
@@ -51,8 +52,8 @@ struct MemoryFilter {
 }
 
 impl MemoryFilter {
-    /// Collects an unstreamed answer, so that it gets a length. Falls back to a stream if it starts with white space, is
-    /// too long, or fails.
+    /// Collects an unstreamed answer, so that it gets a length. Falls back to a stream if it starts with white
+    /// space, is too long, or fails.
     async fn whole(mut self) -> Body {
         let mut whole = Vec::new();
         while let Some(next) = self.next().await {

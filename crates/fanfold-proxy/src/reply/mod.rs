@@ -49,16 +49,16 @@ async fn observed_answer(
     let mut response = to_client(start.response);
     add_outcome_headers(&mut response, &prepared);
     let is_read = response.status().is_success() && is_readable(response.headers());
-    let carried = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let carried = Transport::from_content_type(carried);
+    let transport = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let transport = Transport::from_content_type(transport);
     let report = UsageReport::new(Arc::clone(&call.shared), meter, &prepared);
     let request = prepared.body.as_ref().filter(|_| prepared.has_tool && is_read);
     let request = request.and_then(|body| str::from_utf8(body).ok());
-    let joiner = request.and_then(|request| ReplyJoiner::new(format, carried, request));
+    let joiner = request.and_then(|request| ReplyJoiner::new(format, transport, request));
     if let (Some(joiner), Some(session)) = (joiner, prepared.session.clone()) {
         let max_original_bytes = free_bytes(&prepared);
         let rounds = RecallRounds::new(call, headers, format, session, joiner, max_original_bytes, report);
-        return match carried {
+        return match transport {
             Transport::Stream => {
                 response.headers_mut().remove(CONTENT_LENGTH);
                 response.map(|body| Body::from_stream(rounds.stream(body)))
@@ -66,7 +66,7 @@ async fn observed_answer(
             Transport::Whole => rounds.whole(response).await,
         };
     }
-    let observer = AnswerObserver { reply: is_read.then(|| ReplyReader::new(format, carried)), report };
+    let observer = AnswerObserver { reply: is_read.then(|| ReplyReader::new(format, transport)), report };
     response.map(|body| Body::new(ObservedBody::new(body, observer)))
 }
 

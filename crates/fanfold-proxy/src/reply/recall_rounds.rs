@@ -1,8 +1,8 @@
 //! Serves recalls inside an answer.
 //!
-//! Where the model recalls originals, the proxy answers the calls and sends the conversation back to the provider, and the
-//! client sees one answer. Where it does so in the same answer as it calls tools of the client, the recalls are recorded
-//! and added to the next request.
+//! Where the model recalls originals, the proxy answers the calls and sends the conversation back to the provider,
+//! and the client sees one answer. Where it does so in the same answer as it calls tools of the client, the recalls
+//! are recorded and added to the next request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,7 +114,8 @@ impl RecallRounds {
         stream::unfold(self, |mut rounds| async move { rounds.next().await.map(|next| (next, rounds)) })
     }
 
-    /// An unstreamed answer: all its rounds, or the error of the last one. If it starts with white space it is streamed.
+    /// An unstreamed answer: all its rounds, or the error of the last one. If it starts with white space it is
+    /// streamed.
     pub(super) async fn whole(mut self, mut response: Response) -> Response {
         self.chunks = std::mem::take(response.body_mut()).into_data_stream();
         self.is_blank = true;
@@ -149,7 +150,7 @@ impl RecallRounds {
             if self.is_over {
                 return None;
             }
-            let (outs, is_end) = match self.chunks.next().await {
+            let (effects, is_end) = match self.chunks.next().await {
                 Some(Ok(chunk)) if self.is_blank && is_blank(&chunk) => return Some(Ok(chunk)),
                 Some(Ok(chunk)) => {
                     self.is_blank = false;
@@ -161,7 +162,7 @@ impl RecallRounds {
                 }
                 None => (self.joiner.end(), true),
             };
-            match self.run_effects(outs).await {
+            match self.run_effects(effects).await {
                 Some(NextRound::Answer(chunks)) => self.chunks = chunks,
                 Some(NextRound::End(exit)) => self.end(exit),
                 None if is_end => self.end(Exit::Done),
@@ -175,8 +176,8 @@ impl RecallRounds {
         self.report.end(self.joiner.rounds().last().and_then(|round| round.usage), exit);
     }
 
-    async fn run_effects(&mut self, outs: Vec<RoundEffect>) -> Option<NextRound> {
-        for out in outs {
+    async fn run_effects(&mut self, effects: Vec<RoundEffect>) -> Option<NextRound> {
+        for out in effects {
             match out {
                 RoundEffect::ToClient(bytes) => self.ready.push_back(bytes.into()),
                 RoundEffect::Recall(wanted) => return Some(self.recall(wanted).await),
@@ -199,8 +200,8 @@ impl RecallRounds {
         };
         let may_continue = self.joiner.n_recalls() <= MAX_ROUNDS;
         let Some(request) = may_continue.then(|| self.joiner.follow_up(&answers)).flatten() else {
-            let outs = self.joiner.close();
-            self.queue_for_client(outs);
+            let effects = self.joiner.close();
+            self.queue_for_client(effects);
             return NextRound::End(Exit::Done);
         };
         let error = match self.follow_up(request.clone()).await {
@@ -261,8 +262,8 @@ impl RecallRounds {
             message: format!("the provider answered {}", parts.status),
             raw: String::new(),
         });
-        let outs = self.joiner.fail(&failure);
-        self.queue_for_client(outs);
+        let effects = self.joiner.fail(&failure);
+        self.queue_for_client(effects);
         self.failed = Some(Response::from_parts(parts, Body::from(body.clone())));
         // If the headers were sent already, only the body of the error can follow.
         if self.has_begun {
@@ -271,8 +272,8 @@ impl RecallRounds {
         NextRound::End(exit)
     }
 
-    fn queue_for_client(&mut self, outs: Vec<RoundEffect>) {
-        for out in outs {
+    fn queue_for_client(&mut self, effects: Vec<RoundEffect>) {
+        for out in effects {
             if let RoundEffect::ToClient(bytes) = out {
                 self.ready.push_back(bytes.into());
             }

@@ -42,7 +42,7 @@ pub(crate) async fn read_start(
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let (parts, body) = response.into_parts();
-    let (carried, is_readable, declared_length) = {
+    let (transport, is_readable, declared_length) = {
         let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let is_readable = text(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
         let declared_length = text(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
@@ -57,7 +57,7 @@ pub(crate) async fn read_start(
         let refusal = error.and_then(|error| refusal(status.as_u16(), &error, filled));
         return ResponseStart { response: whole(body), refusal };
     }
-    let (body, refusal) = match carried {
+    let (body, refusal) = match transport {
         Transport::Stream => first_events(body, format).await,
         Transport::Whole if declared_length.is_some_and(|length| length > MAX_REFUSAL_BYTES) => (body, None),
         Transport::Whole => {
@@ -96,8 +96,8 @@ fn decompressed(response: http::Response<Body>, limit: usize) -> http::Response<
     http::Response::from_parts(parts, Body::from_stream(chunks_out))
 }
 
-/// A delayed response. There is no time limit before its first bytes; afterwards the delay is short, so that bytes sent to
-/// keep the connection alive reach the client.
+/// A delayed response. There is no time limit before its first bytes; afterwards the delay is short, so that bytes
+/// sent to keep the connection alive reach the client.
 struct HeldResponse {
     chunks: BodyDataStream,
     hold_time: Duration,
@@ -144,8 +144,8 @@ impl HeldResponse {
         }
     }
 
-    /// The chunks that were held back, followed by the rest. An error is delayed for a moment: a server that gets data and
-    /// an error together closes the connection without sending the data.
+    /// The chunks that were held back, followed by the rest. An error is delayed for a moment: a server that gets
+    /// data and an error together closes the connection without sending the data.
     fn into_body(self) -> Body {
         const ERROR_DELAY: Duration = Duration::from_millis(20);
         Body::from_stream(stream::iter(self.held).chain(self.chunks).then(|piece| async {

@@ -27,7 +27,7 @@ const ASSUMED_LIMIT_FAR_FROM_WINDOW: u32 = 500;
 /// A body above this share of the window, in per mille, is close to it.
 const CLOSE_TO_WINDOW: u32 = 750;
 
-/// States whether a body that is too long may still be folded harder.
+/// The round of a request. Only in the first one, a body that is too long may be folded harder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Round {
     First,
@@ -57,7 +57,7 @@ impl Sender<'_> {
         let first = self.send_in_accepted_form(prepared, Round::First, meter).await?;
         let Some(refusal) = first.start.refusal else { return Ok(first) };
         meter.count_refusal();
-        if first.prepared.outcome == Outcome::Unchanged(BypassReason::NotTaken) {
+        if first.prepared.outcome == Outcome::Unchanged(BypassReason::Rejected) {
             return Ok(first);
         }
         let session = first.prepared.session.clone();
@@ -205,7 +205,8 @@ async fn is_refused_for_form(start: &mut ResponseStart, round: Round) -> bool {
     };
     match start.response.status().as_u16() {
         400 | 422 => !is_about_length,
-        // Servers such as llama.cpp report an error of their prompt template as 500. Other failures are their own.
+        // Servers such as llama.cpp report an error of their prompt template as 500. Other failures are not about
+        // the form.
         500 => !is_about_length && is_template_error(start).await,
         _ => false,
     }
@@ -213,7 +214,7 @@ async fn is_refused_for_form(start: &mut ResponseStart, round: Round) -> bool {
 
 /// Returns whether an error was raised by the template that builds the prompt.
 async fn is_template_error(start: &mut ResponseStart) -> bool {
-    // Only bodies that were read to their end are looked at, so that none is lost.
+    // Only a body that was read to its end is inspected, so that no byte of a stream is lost.
     let is_read = hyper::body::Body::size_hint(start.response.body()).exact().is_some();
     if !is_read {
         return false;

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::setting::{Stage, Wish, chat, left, long_chat};
+use crate::setting::{Stage, StageOptions, chat, long_chat, outcome};
 
 const HALF: &[u8] = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: ";
 const BEGUN: &[u8] = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 99\r\n\r\n{\"mod";
@@ -23,15 +23,15 @@ async fn open(stage: &Stage, bytes: &[u8]) -> TcpStream {
 /// The status of a local route, requested on a new connection.
 async fn status_of(stage: &Stage, path: &str) -> Option<u16> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let asked = client.get(stage.url(path)).timeout(Duration::from_secs(5)).send().await;
-    asked.ok().map(|response| response.status().as_u16())
+    let response = client.get(stage.url(path)).timeout(Duration::from_secs(5)).send().await;
+    response.ok().map(|response| response.status().as_u16())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn incomplete_requests_block_no_other_clients() {
     for begun in [HALF, BEGUN, b""] {
         let limits = Limits { connections: 8, ..Limits::default() };
-        let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+        let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
         let mut slow = Vec::new();
         for _ in 0..40 {
             slow.push(open(&stage, begun).await);
@@ -46,7 +46,7 @@ async fn incomplete_requests_block_no_other_clients() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_beyond_the_slots_get_503() {
     let limits = Limits { connections: 2, deadline: Duration::from_millis(300), ..Limits::default() };
-    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
     let mut streams = Vec::new();
     for _ in 0..2 {
@@ -64,18 +64,18 @@ async fn requests_beyond_the_slots_get_503() {
         while let Some(chunk) = response.chunk().await.unwrap() {
             got.extend_from_slice(&chunk);
         }
-        assert!(String::from_utf8(got).unwrap().contains("[DONE]"), "nobody was cut off for it");
+        assert!(String::from_utf8(got).unwrap().contains("[DONE]"), "a running stream is not cut off");
     }
-    assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200, "then there is a place again");
+    assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200, "a slot is free again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_request_has_a_shorter_timeout() {
-    let limits = Limits { greeting: Duration::from_millis(300), ..Limits::default() };
-    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let limits = Limits { first_request: Duration::from_millis(300), ..Limits::default() };
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
     let mut slow = open(&stage, HALF).await;
     let ended = tokio::time::timeout(Duration::from_secs(5), slow.read_to_end(&mut Vec::new())).await;
-    assert!(ended.is_ok(), "it was closed");
+    assert!(ended.is_ok(), "the connection is closed");
     let health = b"GET /fanfold/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
     let mut kept = open(&stage, health).await;
     let mut answer = [0; 12];
@@ -84,14 +84,17 @@ async fn the_first_request_has_a_shorter_timeout() {
     kept.write_all(health).await.unwrap();
     let mut rest = Vec::new();
     let _ = tokio::time::timeout(Duration::from_secs(1), kept.read_to_end(&mut rest)).await;
-    assert!(String::from_utf8_lossy(&rest).contains("HTTP/1.1 200"), "one that has asked may rest");
+    assert!(
+        String::from_utf8_lossy(&rest).contains("HTTP/1.1 200"),
+        "later requests have the longer timeout"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_bodies_wait_for_quota_and_are_then_forwarded() {
     let deadline = Duration::from_millis(1500);
-    let limits = Limits { held: 512 << 10, deadline, ..Limits::default() };
-    let stage = Stage::new(Wish { limits, window: 10_000_000, ..Wish::default() }).await;
+    let limits = Limits { buffered_bytes: 512 << 10, deadline, ..Limits::default() };
+    let stage = Stage::new(StageOptions { limits, window: 10_000_000, ..StageOptions::default() }).await;
     let body = |n_words: usize| {
         let content = "word ".repeat(n_words);
         json!({ "model": "m", "messages": [{ "role": "user", "content": content }] }).to_string()
@@ -100,24 +103,28 @@ async fn large_bodies_wait_for_quota_and_are_then_forwarded() {
         let packed = zstd::encode_all(body(n_words).as_bytes(), 3).unwrap();
         stage.post("/v1/chat/completions", packed).header("content-encoding", "zstd").send()
     };
-    assert_eq!(left(&packed(110_000).await.unwrap()), "whole", "one that is larger than all has it alone");
+    assert_eq!(
+        outcome(&packed(110_000).await.unwrap()),
+        "whole",
+        "a body larger than the quota gets all of it"
+    );
     stage.upstream.fault(Fault::Stall(Duration::from_secs(4)));
     let first = tokio::spawn(packed(110_000));
     assert!(stage.upstream.wait_for(Duration::from_secs(10), |seen| seen.len() == 2));
     let second = packed(100_000).await.unwrap();
-    assert_eq!(left(&second), "as it came: deadline", "it was not unpacked");
-    assert_eq!(left(&stage.chat(&body(100_000)).await), "as it came: busy");
-    assert_eq!(left(&stage.chat(&body(1_000)).await), "whole", "a small one needs no space");
-    assert_eq!(left(&first.await.unwrap().unwrap()), "whole");
-    assert_eq!(left(&stage.chat(&body(100_000)).await), "whole");
-    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "all of it arrived whole");
+    assert_eq!(outcome(&second), "as it came: deadline", "the body was not decompressed");
+    assert_eq!(outcome(&stage.chat(&body(100_000)).await), "as it came: busy");
+    assert_eq!(outcome(&stage.chat(&body(1_000)).await), "whole", "a small body needs no quota");
+    assert_eq!(outcome(&first.await.unwrap().unwrap()), "whole");
+    assert_eq!(outcome(&stage.chat(&body(100_000)).await), "whole");
+    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "every body arrived complete");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn detects_forwarding_loops() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let elsewhere = format!("http://{}", listener.local_addr().unwrap());
-    let stage = Stage::at(elsewhere, Wish::default()).await;
+    let stage = Stage::with_provider_at(elsewhere, StageOptions::default()).await;
     let (proxy, n_passed) = (stage.running.address(), Arc::new(Mutex::new(0)));
     let counted = Arc::clone(&n_passed);
     tokio::spawn(async move {
@@ -130,12 +137,12 @@ async fn detects_forwarding_loops() {
     let response = stage.chat(&chat(&long_chat(1))).await;
     assert_eq!(response.status(), 508);
     assert!(response.text().await.unwrap().contains("came back"));
-    assert_eq!(*n_passed.lock().unwrap(), 1, "once round, and no further");
+    assert_eq!(*n_passed.lock().unwrap(), 1, "the loop is detected on the second pass");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_its_own_address_as_upstream() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -143,9 +150,9 @@ async fn refuses_its_own_address_as_upstream() {
         let itself = Upstream::parse(&format!("http://{host}:{port}/v1")).unwrap();
         let listen = format!("127.0.0.1:{port}").parse().unwrap();
         let config = Config { listen, upstreams: Upstreams::one(&itself), ..stage.config.clone() };
-        assert!(matches!(serve(config).await, Err(ServeError::Itself(_))), "{host}");
+        assert!(matches!(serve(config).await, Err(ServeError::OwnAddress(_))), "{host}");
     }
     assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200);
     let via = stage.upstream.seen()[0].header("via").map(str::to_owned);
-    assert!(via.is_some_and(|via| via.starts_with("1.1 fanfold-")), "what it sends can be known again");
+    assert!(via.is_some_and(|via| via.starts_with("1.1 fanfold-")), "requests carry the marker of the proxy");
 }

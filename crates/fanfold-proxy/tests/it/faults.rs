@@ -6,7 +6,7 @@ use fanfold_proxy::Limits;
 use fanfold_testkit::upstream::{Ended, Fault};
 use serde_json::json;
 
-use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
+use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome};
 
 fn streamed() -> String {
     json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] }).to_string()
@@ -15,10 +15,10 @@ fn streamed() -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn error_statuses_are_forwarded_without_retry() {
     for status in [429u16, 500, 503, 529] {
-        let stage = Stage::new(Wish::default()).await;
+        let stage = Stage::new(StageOptions::default()).await;
         stage.upstream.fault(Fault::Status(status));
         let response = stage.chat(&chat(&long_chat(1))).await;
-        assert_eq!((response.status().as_u16(), left(&response).as_str()), (status, "whole"));
+        assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (status, "whole"));
         let headers = response.headers().clone();
         let body = response.text().await.unwrap();
         stage.upstream.fault(Fault::Status(status));
@@ -28,30 +28,30 @@ async fn error_statuses_are_forwarded_without_retry() {
             assert_eq!(headers.get(name), Some(value), "{status} {name}");
         }
         assert_eq!(body, direct.text().await.unwrap());
-        assert_eq!(stage.upstream.n_seen(), 2, "each was sent once");
+        assert_eq!(stage.upstream.n_seen(), 2, "each request is sent once");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stalled_provider_times_out() {
     let limits = Limits { upstream_idle: Duration::from_millis(300), ..Limits::default() };
-    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
     stage.upstream.fault(Fault::Stall(Duration::from_secs(3)));
     let response = stage.chat(&chat(&long_chat(1))).await;
     assert_eq!(response.status(), 504);
-    let told: serde_json::Value = json_of(response).await;
-    let message = told["error"]["message"].as_str().unwrap();
+    let error: serde_json::Value = json_of(response).await;
+    let message = error["error"]["message"].as_str().unwrap();
     assert!(message.contains("does not answer") && message.contains("hint:"), "{message}");
     assert_eq!(stage.meter.status().totals.ended.get("stalled"), Some(&1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreachable_provider_is_named() {
-    let stage = Stage::new(Wish::default()).await;
-    let (gone, _) = Stage::before(&[], Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
+    let (unreachable, _) = Stage::with_raw_answers(&[], StageOptions::default()).await;
     // The listener of a provider without answers is closed by now.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let response = gone.chat(&chat(&long_chat(1))).await;
+    let response = unreachable.chat(&chat(&long_chat(1))).await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("can't be reached"));
     drop(stage);
@@ -59,20 +59,20 @@ async fn an_unreachable_provider_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_stream_breaks_for_the_client() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     stage.upstream.fault(Fault::Die(2));
     let mut response = stage.chat(&streamed()).await;
     assert_eq!(response.status(), 200);
-    let mut got = Vec::new();
+    let mut received = Vec::new();
     let broken = loop {
         match response.chunk().await {
-            Ok(Some(chunk)) => got.extend_from_slice(&chunk),
+            Ok(Some(chunk)) => received.extend_from_slice(&chunk),
             Ok(None) => break false,
             Err(_) => break true,
         }
     };
-    assert!(broken, "a client must not take half an answer for a whole one");
-    assert!(got.starts_with(b"data: "), "what came before went on");
+    assert!(broken, "the stream breaks, so that half an answer does not look complete");
+    assert!(received.starts_with(b"data: "), "the bytes before the break were forwarded");
     drop(response);
     assert_eq!(stage.meter.status().totals.ended.get("broken_off"), Some(&1));
     // The next request is served normally.
@@ -81,7 +81,7 @@ async fn a_broken_stream_breaks_for_the_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_is_forwarded() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     stage.upstream.fault(Fault::Garbage);
     let response = stage.chat(&streamed()).await;
     let (status, body) = (response.status(), response.bytes().await.unwrap());
@@ -97,7 +97,7 @@ async fn garbage_is_forwarded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disconnected_client_cancels_the_call() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     // The client disconnects in the middle of a stream.
     stage.upstream.fault(Fault::Drip(Duration::from_millis(100)));
     let mut response = stage.chat(&streamed()).await;
@@ -125,20 +125,20 @@ async fn a_disconnected_client_cancels_the_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shutdown_finishes_streams_and_accepts_no_connections() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     stage.upstream.fault(Fault::Drip(Duration::from_millis(60)));
     let mut response = stage.chat(&streamed()).await;
-    let mut got = response.chunk().await.unwrap().unwrap().to_vec();
+    let mut received = response.chunk().await.unwrap().unwrap().to_vec();
     let (is_done, rest) = tokio::join!(stage.running.stop(), async {
         let late = reqwest::Client::builder().no_proxy().build().unwrap();
         tokio::time::sleep(Duration::from_millis(30)).await;
-        assert!(late.get(stage.url("/fanfold/health")).send().await.is_err(), "nobody new is let in");
+        assert!(late.get(stage.url("/fanfold/health")).send().await.is_err(), "new connections are refused");
         let mut rest = Vec::new();
         while let Some(chunk) = response.chunk().await.unwrap() {
             rest.extend_from_slice(&chunk);
         }
         rest
     });
-    got.extend(rest);
-    assert!(is_done && String::from_utf8(got).unwrap().contains("[DONE]"));
+    received.extend(rest);
+    assert!(is_done && String::from_utf8(received).unwrap().contains("[DONE]"));
 }

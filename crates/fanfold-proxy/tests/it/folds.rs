@@ -9,13 +9,13 @@ use fanfold_store::SessionId;
 use fanfold_testkit::upstream::Fault;
 use serde_json::{Value, json};
 
-use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
+use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
 
 const NARROW: u64 = 500;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_fits_is_forwarded_verbatim() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let cases = [
         (
             "/v1/chat/completions?x=1",
@@ -30,7 +30,7 @@ async fn a_body_that_fits_is_forwarded_verbatim() {
     for (path, body) in cases {
         let response =
             stage.post(path, body).header("x-own", "1").header("x-fanfold-x", "2").send().await.unwrap();
-        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "whole"), "{path}");
+        assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (200, "whole"), "{path}");
         let answer: Value = json_of(response).await;
         assert!(answer.to_string().contains("It is done."), "{answer}");
         let seen = stage.upstream.seen();
@@ -45,14 +45,14 @@ async fn a_body_that_fits_is_forwarded_verbatim() {
 /// The proxy folds with the engine that the terms name, and continues the session with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn conversations_are_folded_by_the_selected_engine() {
-    let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: NARROW, ..StageOptions::default() }).await;
     let messages = long_chat(16);
     let mut sessions = Vec::new();
     for n in [10, 20, messages.len()] {
         let body = chat(&messages[..n]).replacen("\"m\"", "\"folded-by-newest\"", 1);
         assert!(body.contains("folded-by-newest"), "{body}");
         let response = stage.chat(&body).await;
-        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+        assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (200, "folded"));
         sessions.push(session(&response));
         assert!(stage.upstream.seen().last().unwrap().text().contains("earlier entries are left out"));
     }
@@ -62,13 +62,13 @@ async fn conversations_are_folded_by_the_selected_engine() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_conversation_is_folded_in_one_session() {
-    let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: NARROW, ..StageOptions::default() }).await;
     let messages = long_chat(16);
     let (mut sessions, mut n_folded) = (Vec::new(), 0);
     for n in (2..=messages.len()).step_by(2) {
         let response = stage.chat(&chat(&messages[..n])).await;
         assert_eq!(response.status(), 200);
-        n_folded += usize::from(left(&response) == "folded");
+        n_folded += usize::from(outcome(&response) == "folded");
         sessions.push(session(&response));
     }
     sessions.dedup();
@@ -90,7 +90,7 @@ async fn a_long_conversation_is_folded_in_one_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_proxy_on_the_same_store_sends_the_same_bytes() {
-    let first = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let first = Stage::new(StageOptions { window: NARROW, ..StageOptions::default() }).await;
     let messages = long_chat(12);
     for n in (2..messages.len()).step_by(4) {
         first.chat(&chat(&messages[..n])).await;
@@ -99,28 +99,28 @@ async fn another_proxy_on_the_same_store_sends_the_same_bytes() {
     let named = session(&first.chat(&body).await);
     let sent = first.upstream.seen().last().unwrap().text();
     assert!(first.running.stop().await);
-    let second = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let second = Stage::new(StageOptions { window: NARROW, ..StageOptions::default() }).await;
     std::fs::create_dir_all(second.host.file.parent().unwrap()).unwrap();
     for end in ["", "-wal"] {
-        let of = |stage: &Stage| format!("{}{end}", stage.host.file.display());
-        if std::fs::metadata(of(&first)).is_ok() {
-            std::fs::copy(of(&first), of(&second)).unwrap();
+        let store_file = |stage: &Stage| format!("{}{end}", stage.host.file.display());
+        if std::fs::metadata(store_file(&first)).is_ok() {
+            std::fs::copy(store_file(&first), store_file(&second)).unwrap();
         }
     }
     let response = second.chat(&body).await;
-    assert_eq!((session(&response), left(&response).as_str()), (named, "folded"));
+    assert_eq!((session(&response), outcome(&response).as_str()), (named, "folded"));
     assert_eq!(second.upstream.seen().last().unwrap().text(), sent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_are_forwarded_as_they_arrive() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     stage.upstream.fault(Fault::Drip(Duration::from_millis(150)));
     let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] });
     let mut response = stage.chat(&body.to_string()).await;
     let first = response.chunk().await.unwrap().unwrap();
     assert!(first.starts_with(b"data: "), "{first:?}");
-    assert_eq!(stage.upstream.seen()[0].ended, None, "the provider is still speaking");
+    assert_eq!(stage.upstream.seen()[0].ended, None, "the provider is still streaming");
     let mut whole = first.to_vec();
     while let Some(chunk) = response.chunk().await.unwrap() {
         whole.extend_from_slice(&chunk);
@@ -130,7 +130,7 @@ async fn streams_are_forwarded_as_they_arrive() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_routes_are_passed_through() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let models = stage.client.get(stage.url("/v1/models?limit=2")).send().await.unwrap();
     let direct =
         stage.client.get(format!("{}/v1/models?limit=2", stage.upstream.url())).send().await.unwrap();
@@ -147,13 +147,13 @@ async fn other_routes_are_passed_through() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compressed_body_is_decompressed_only_when_folded() {
-    let stage = Stage::new(Wish { window: NARROW, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: NARROW, ..StageOptions::default() }).await;
     let send = async |messages: &[Value]| {
         let packed = zstd::encode_all(chat(messages).as_bytes(), 3).unwrap();
         let request = stage.post("/v1/chat/completions", packed).header("content-encoding", "zstd");
         let response = request.send().await.unwrap();
         let seen = stage.upstream.seen();
-        (left(&response), seen.last().unwrap().header("content-encoding").map(str::to_owned))
+        (outcome(&response), seen.last().unwrap().header("content-encoding").map(str::to_owned))
     };
     let messages = long_chat(12);
     assert_eq!(send(&messages[..2]).await, ("whole".to_owned(), Some("zstd".to_owned())));
@@ -162,20 +162,21 @@ async fn a_compressed_body_is_decompressed_only_when_folded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_may_speak_http_2() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     let request = client.post(stage.url("/v1/chat/completions")).body(chat(&long_chat(1)));
     let response = request.send().await.unwrap();
     assert_eq!((response.version(), response.status().as_u16()), (http::Version::HTTP_2, 200));
-    assert_eq!(left(&response), "whole");
+    assert_eq!(outcome(&response), "whole");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn observing_changes_nothing_and_counts() {
-    let stage = Stage::new(Wish { window: NARROW, mode: Mode::Observe, ..Wish::default() }).await;
+    let stage =
+        Stage::new(StageOptions { window: NARROW, mode: Mode::Observe, ..StageOptions::default() }).await;
     let body = chat(&long_chat(12));
     let response = stage.chat(&body).await;
-    assert_eq!(left(&response), "observed");
+    assert_eq!(outcome(&response), "observed");
     assert_eq!(stage.upstream.seen()[0].text(), body);
     drop(response.bytes().await);
     let status = stage.meter.status();
@@ -185,7 +186,7 @@ async fn observing_changes_nothing_and_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_reported_usage_from_the_response() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     for is_stream in [false, true] {
         let body = json!({ "model": "m", "stream": is_stream, "stream_options": { "include_usage": is_stream },
             "messages": [{ "role": "user", "content": "hi" }] });

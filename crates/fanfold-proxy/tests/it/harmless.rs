@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use fanfold_proxy::Limits;
 use serde_json::Value;
 
-use crate::setting::{SLOW, Stage, Wish, chat, json_of, left, long_chat};
+use crate::setting::{SLOW, Stage, StageOptions, chat, json_of, long_chat, outcome};
 
 /// Checks that a body is sent unchanged for a reason.
-async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
+async fn assert_forwarded_unchanged(stage: &Stage, body: &str, reason: &str) {
     let response = stage.chat(body).await;
-    assert_eq!(left(&response), format!("as it came: {reason}"));
+    assert_eq!(outcome(&response), format!("as it came: {reason}"));
     drop(response.bytes().await.unwrap());
     assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
     assert_eq!(stage.meter.status().totals.as_it_came.get(reason), Some(&1));
@@ -19,45 +19,49 @@ async fn arrives_as_it_came(stage: &Stage, body: &str, reason: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forwards_bodies_that_are_not_conversations() {
-    let stage = Stage::new(Wish::default()).await;
-    arrives_as_it_came(&stage, "{ not JSON", "not_decoded").await;
-    let stage = Stage::new(Wish::default()).await;
-    arrives_as_it_came(&stage, "", "not_decoded").await;
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
+    assert_forwarded_unchanged(&stage, "{ not JSON", "not_decoded").await;
+    let stage = Stage::new(StageOptions::default()).await;
+    assert_forwarded_unchanged(&stage, "", "not_decoded").await;
+    let stage = Stage::new(StageOptions::default()).await;
     let deep = format!(r#"{{"model":"m","messages":{}{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
     let response = stage.chat(&deep).await;
-    assert!(left(&response).starts_with("as it came") || left(&response) == "whole", "{}", left(&response));
+    assert!(
+        outcome(&response).starts_with("as it came") || outcome(&response) == "whole",
+        "{}",
+        outcome(&response)
+    );
     assert_eq!(stage.upstream.seen().last().unwrap().text(), deep);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forwards_bodies_after_the_deadline() {
     let limits = Limits { deadline: Duration::from_millis(200), ..Limits::default() };
-    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
     stage.host.is_slow.store(true, Ordering::SeqCst);
     let began = Instant::now();
-    arrives_as_it_came(&stage, &chat(&long_chat(2)), "deadline").await;
-    assert!(began.elapsed() < SLOW, "nobody waits for it: {:?}", began.elapsed());
+    assert_forwarded_unchanged(&stage, &chat(&long_chat(2)), "deadline").await;
+    assert!(began.elapsed() < SLOW, "the request does not wait: {:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forwards_bodies_after_a_panic_or_without_settings() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     stage.host.is_panicking.store(true, Ordering::SeqCst);
-    arrives_as_it_came(&stage, &chat(&long_chat(2)), "panicked").await;
+    assert_forwarded_unchanged(&stage, &chat(&long_chat(2)), "panicked").await;
     stage.host.is_panicking.store(false, Ordering::SeqCst);
     let body = chat(&long_chat(2)).replacen("\"m\"", "\"without-terms\"", 1);
-    arrives_as_it_came(&stage, &body, "terms").await;
+    assert_forwarded_unchanged(&stage, &body, "terms").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forwards_bodies_that_are_too_large_or_in_unknown_encodings() {
     let limits = Limits { body: 2000, ..Limits::default() };
-    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
-    arrives_as_it_came(&stage, &chat(&long_chat(9)), "too_large").await;
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
+    assert_forwarded_unchanged(&stage, &chat(&long_chat(9)), "too_large").await;
     let bomb = zstd::encode_all(vec![b' '; 1 << 20].as_slice(), 3).unwrap();
     let packed = stage.post("/v1/chat/completions", bomb).header("content-encoding", "zstd");
-    assert_eq!(left(&packed.send().await.unwrap()), "as it came: too_large");
+    assert_eq!(outcome(&packed.send().await.unwrap()), "as it came: too_large");
     let mut bomb = Vec::new();
     brotli::BrotliCompress(
         &mut &vec![b' '; 1 << 20][..],
@@ -66,10 +70,10 @@ async fn forwards_bodies_that_are_too_large_or_in_unknown_encodings() {
     )
     .unwrap();
     let packed = stage.post("/v1/chat/completions", bomb).header("content-encoding", "br");
-    assert_eq!(left(&packed.send().await.unwrap()), "as it came: too_large");
+    assert_eq!(outcome(&packed.send().await.unwrap()), "as it came: too_large");
     for (way, body) in [("br", "abc"), ("compress", "abc")] {
         let packed = stage.post("/v1/chat/completions", body).header("content-encoding", way);
-        assert_eq!(left(&packed.send().await.unwrap()), "as it came: packed", "{way}");
+        assert_eq!(outcome(&packed.send().await.unwrap()), "as it came: packed", "{way}");
     }
 }
 
@@ -80,14 +84,14 @@ async fn readiness(stage: &Stage) -> (u16, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recreates_a_deleted_store() {
-    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
     let messages = long_chat(12);
-    assert_eq!(left(&stage.chat(&chat(&messages[..20])).await), "folded");
+    assert_eq!(outcome(&stage.chat(&chat(&messages[..20])).await), "folded");
     let folder = stage.host.file.parent().unwrap().to_owned();
     std::fs::remove_dir_all(&folder).unwrap();
     let response = stage.chat(&chat(&messages)).await;
-    assert_eq!(left(&response), "folded");
-    assert!(stage.host.file.exists(), "what is said from now on is kept where it belongs");
+    assert_eq!(outcome(&response), "folded");
+    assert!(stage.host.file.exists(), "later messages are stored in a new file");
     assert_eq!(readiness(&stage).await.0, 200);
     let session = fanfold_store::SessionId(crate::setting::session(&response));
     let engine = fanfold_proxy::Host::open(&*stage.host).unwrap();
@@ -97,13 +101,13 @@ async fn recreates_a_deleted_store() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_store_delays_nothing_and_is_used_when_it_returns() {
-    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
     let body = chat(&long_chat(12));
-    assert_eq!(left(&stage.chat(&body).await), "folded");
+    assert_eq!(outcome(&stage.chat(&body).await), "folded");
     let folder = stage.host.file.parent().unwrap().to_owned();
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "a file where the folder was").unwrap();
-    arrives_as_it_came(&stage, &body, "store").await;
+    assert_forwarded_unchanged(&stage, &body, "store").await;
     let (status, told) = readiness(&stage).await;
     assert_eq!((status, told["ready"].as_bool()), (503, Some(false)), "{told}");
     assert!(told["why"].as_str().unwrap().contains("s.db"), "{told}");
@@ -111,5 +115,5 @@ async fn a_missing_store_delays_nothing_and_is_used_when_it_returns() {
     // The store is opened again only after a pause, so that a missing store delays no request.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(readiness(&stage).await.0, 200);
-    assert_eq!(left(&stage.chat(&body).await), "folded");
+    assert_eq!(outcome(&stage.chat(&body).await), "folded");
 }

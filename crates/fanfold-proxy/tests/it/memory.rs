@@ -1,4 +1,5 @@
-//! Memory: recalled into requests, hidden from clients, recorded in order; with providers that hang, crash, flood and lie.
+//! Memory: recalled into requests, hidden from clients, recorded in order; with providers that hang, crash, flood
+//! and lie.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,22 +7,22 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
 use fanfold_memory::{MemoryClient, MemoryEvent, MemoryLimits, MemoryProvider, ProviderAddress};
-use fanfold_proxy::Remember;
+use fanfold_proxy::ProxyMemory;
 use fanfold_store::{SessionId, SqliteStore, Store as _};
 use fanfold_testkit::memory::{Manner, Memories, arguments, environment, serve_stdio};
 use fanfold_testkit::upstream::{Said, Script};
 use fanfold_wire::{FENCE, FENCE_END};
 use serde_json::{Value, json};
 
-use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
+use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
 
 pub(crate) const FACT: &str = "the staging port is 8443";
 const DEADLINE: Duration = Duration::from_millis(300);
 
-pub(crate) fn remember(place: ProviderAddress, deadline: Duration) -> Remember {
+pub(crate) fn proxy_memory(place: ProviderAddress, deadline: Duration) -> ProxyMemory {
     let limits = MemoryLimits { deadline, call: Duration::from_secs(5), ..MemoryLimits::default() };
-    let keeper = MemoryClient::start(Some(MemoryProvider::new(place)), None, limits, None).unwrap();
-    Remember { keeper: Arc::new(keeper), room: Tokens(200) }
+    let client = MemoryClient::start(Some(MemoryProvider::new(place)), None, limits, None).unwrap();
+    ProxyMemory { client: Arc::new(client), max_tokens: Tokens(200) }
 }
 
 pub(crate) fn over_http(server: &Memories) -> ProviderAddress {
@@ -56,7 +57,7 @@ fn parrot() -> Script {
     })
 }
 
-pub(crate) fn asks(format: &str, is_stream: bool) -> (&'static str, Value) {
+pub(crate) fn question_body(format: &str, is_stream: bool) -> (&'static str, Value) {
     let question = "Which port does staging use?";
     match format {
         "chat" => (
@@ -81,12 +82,17 @@ async fn memory_is_added_in_every_format_and_hidden_from_the_client() {
     for format in ["chat", "anthropic", "responses"] {
         for is_stream in [false, true] {
             let server = Memories::start(Manner::Well, &[FACT]);
-            let memory = remember(over_http(&server), Duration::from_secs(9));
-            let keeper = Arc::clone(&memory.keeper);
-            let stage = Stage::new(Wish { script: parrot(), memory: Some(memory), ..Wish::default() }).await;
-            let (path, body) = asks(format, is_stream);
+            let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+            let client = Arc::clone(&memory.client);
+            let stage = Stage::new(StageOptions {
+                script: parrot(),
+                memory: Some(memory),
+                ..StageOptions::default()
+            })
+            .await;
+            let (path, body) = question_body(format, is_stream);
             let response = stage.post(path, body.to_string()).send().await.unwrap();
-            assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "whole"), "{format}");
+            assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (200, "whole"), "{format}");
             let named = session(&response);
             let seen = stage.upstream.seen().remove(0);
             assert!(seen.broken.is_empty(), "{format}: {:?}", seen.broken);
@@ -115,7 +121,7 @@ async fn memory_is_added_in_every_format_and_hidden_from_the_client() {
             let kept = store.node(row.tip.unwrap()).unwrap().unwrap();
             assert!(!format!("{kept:?}").contains("fanfold-memory"), "{kept:?}");
             // The turn is recorded in the form that the client received.
-            until(|| keeper.counts().contains_key(&MemoryEvent::Synced)).await;
+            until(|| client.counts().contains_key(&MemoryEvent::Synced)).await;
             let synced = server.asked_by("sync");
             assert_eq!(synced[0]["user"], "Which port does staging use?", "{format}");
             assert_eq!(synced[0]["assistant"], "Let me see.\n\nIt is 8443.", "{format}");
@@ -130,21 +136,22 @@ pub(crate) async fn until(is_true: impl Fn() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("it did not come to that");
+    panic!("the condition did not become true");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_has_one_memory_block_and_its_session_stays_the_same() {
     let server = Memories::start(Manner::Well, &["the night run is in src/stage_3.py", FACT]);
-    let memory = remember(over_http(&server), Duration::from_secs(9));
-    let stage = Stage::new(Wish { window: 900, memory: Some(memory), ..Wish::default() }).await;
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+    let stage =
+        Stage::new(StageOptions { window: 900, memory: Some(memory), ..StageOptions::default() }).await;
     let messages = long_chat(14);
     let mut sessions = Vec::new();
     let mut n_folded = 0;
     for n in (2..=messages.len()).step_by(2) {
         let response = stage.chat(&chat(&messages[..n])).await;
         assert_eq!(response.status(), 200);
-        n_folded += usize::from(left(&response) == "folded");
+        n_folded += usize::from(outcome(&response) == "folded");
         sessions.push(session(&response));
     }
     assert!(sessions.iter().all(|one| *one == sessions[0]), "{sessions:?}");
@@ -170,14 +177,15 @@ async fn a_turn_has_one_memory_block_and_its_session_stays_the_same() {
     assert!(server.asked_by("prefetch").len() <= 1 + server.asked_by("sync").len());
     until(|| !server.asked_by("offer").is_empty()).await;
     let offered = server.asked_by("offer")[0]["texts"].to_string();
-    assert!(offered.contains("takes batch_"), "what was folded is offered: {offered}");
+    assert!(offered.contains("takes batch_"), "folded originals are offered: {offered}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn split_keys_are_redacted_in_offered_originals() {
     let server = Memories::start(Manner::Well, &[]);
-    let memory = remember(over_http(&server), Duration::from_secs(9));
-    let stage = Stage::new(Wish { window: 2_500, memory: Some(memory), ..Wish::default() }).await;
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+    let stage =
+        Stage::new(StageOptions { window: 2_500, memory: Some(memory), ..StageOptions::default() }).await;
     // Assembled here, so that no scanner reports it as a real key.
     let line = |i: usize| format!("{:A>5}{}", i, "kQ9x7Lm2pZt7RvB8nL1aS4dF6gH0jK3".repeat(2));
     let key: String = (0..160).map(|i| format!("{}\n", line(i))).collect();
@@ -188,7 +196,7 @@ async fn split_keys_are_redacted_in_offered_originals() {
     let result = messages.iter().position(|message| message["role"] == "tool").unwrap();
     messages[result]["content"] = json!(dump);
     let response = stage.chat(&chat(&messages)).await;
-    assert_eq!(left(&response), "folded");
+    assert_eq!(outcome(&response), "folded");
     until(|| !server.asked_by("offer").is_empty()).await;
     let offered: String = server.asked_by("offer").iter().map(|offer| offer["texts"].to_string()).collect();
     assert!(offered.contains("of the archive is kept"), "{offered}");
@@ -199,44 +207,44 @@ async fn split_keys_are_redacted_in_offered_originals() {
 #[tokio::test(flavor = "multi_thread")]
 async fn turns_are_recorded_in_order() {
     let server = Memories::start(Manner::Slow(5), &[]);
-    let memory = remember(over_http(&server), Duration::from_secs(9));
-    let keeper = Arc::clone(&memory.keeper);
-    let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+    let client = Arc::clone(&memory.client);
+    let stage = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
     let mut messages = vec![];
     for i in 0..12 {
         messages.push(json!({ "role": "user", "content": format!("question {i}") }));
         let answer = json_of(stage.chat(&chat(&messages)).await).await;
         messages.push(answer["choices"][0]["message"].clone());
     }
-    let abandoned = tokio::task::spawn_blocking(move || keeper.stop()).await.unwrap();
+    let abandoned = tokio::task::spawn_blocking(move || client.stop()).await.unwrap();
     assert_eq!(abandoned.n_writes, 0);
     let order: Vec<Value> = server.asked_by("sync").iter().map(|body| body["user"].clone()).collect();
     let expected: Vec<Value> = (0..12).map(|i| format!("question {i}").into()).collect();
     assert_eq!(order, expected);
     // The provider sees one conversation.
-    let talks: std::collections::BTreeSet<String> =
+    let sessions: std::collections::BTreeSet<String> =
         server.asked_by("sync").iter().map(|body| body["session"].to_string()).collect();
-    assert_eq!(talks.len(), 1);
+    assert_eq!(sessions.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_call_does_not_end_a_turn() {
     let server = Memories::start(Manner::Slow(5), &[]);
-    let memory = remember(over_http(&server), Duration::from_secs(9));
-    let keeper = Arc::clone(&memory.keeper);
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+    let client = Arc::clone(&memory.client);
     let script = Script::of(|asked| match asked.n_calls {
         0 => Said { text: "Let me look.".into(), calls: vec![("read".into(), json!({}))], ..Said::default() },
         _ => Said { text: "It is 8443.".into(), ..Said::default() },
     });
-    let stage = Stage::new(Wish { memory: Some(memory), script, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { memory: Some(memory), script, ..StageOptions::default() }).await;
     let mut messages = vec![json!({ "role": "user", "content": "Which port?" })];
     let made = json_of(stage.chat(&chat(&messages)).await).await["choices"][0]["message"].clone();
     let id = made["tool_calls"][0]["id"].clone();
     messages.extend([made, json!({ "role": "tool", "tool_call_id": id, "content": "port: 8443" })]);
     json_of(stage.chat(&chat(&messages)).await).await;
-    tokio::task::spawn_blocking(move || keeper.stop()).await.unwrap();
-    let said: Vec<Value> = server.asked_by("sync").iter().map(|body| body["assistant"].clone()).collect();
-    assert_eq!(said, [json!("It is 8443.")]);
+    tokio::task::spawn_blocking(move || client.stop()).await.unwrap();
+    let answers: Vec<Value> = server.asked_by("sync").iter().map(|body| body["assistant"].clone()).collect();
+    assert_eq!(answers, [json!("It is 8443.")]);
 }
 
 /// The duration of a request up to the last byte of its response.
@@ -253,13 +261,13 @@ async fn took(stage: &Stage, question: &str) -> Duration {
 #[tokio::test(flavor = "multi_thread")]
 async fn faulty_memory_providers_delay_a_turn_by_their_deadline_at_most() {
     let folder = tempfile::tempdir().unwrap();
-    let without = Stage::new(Wish::default()).await;
+    let without = Stage::new(StageOptions::default()).await;
     took(&without, "warm up").await;
     let mut usual = Duration::ZERO;
     for i in 0..5 {
         usual = usual.max(took(&without, &format!("question {i}")).await);
     }
-    let mut told = String::new();
+    let mut report = String::new();
     for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
         let server = Memories::start(manner, &[FACT]);
         let log = folder.path().join("log");
@@ -273,44 +281,44 @@ async fn faulty_memory_providers_delay_a_turn_by_their_deadline_at_most() {
                 "{manner:?} {}",
                 if let ProviderAddress::Program { .. } = place { "stdio" } else { "http" }
             );
-            let memory = remember(place, DEADLINE);
-            let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
+            let memory = proxy_memory(place, DEADLINE);
+            let stage = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
             let mut most = Duration::ZERO;
             for i in 0..4 {
                 most = most.max(took(&stage, &format!("question {i} about the staging port")).await);
             }
-            told.push_str(&format!(
+            report.push_str(&format!(
                 "{name}: {} ms at most, {} ms without\n",
                 most.as_millis(),
                 usual.as_millis()
             ));
             // A busy machine adds some time; without the deadline this would take at least five seconds.
-            assert!(most <= usual + DEADLINE + Duration::from_secs(1), "{told}");
+            assert!(most <= usual + DEADLINE + Duration::from_secs(1), "{report}");
             assert!(stage.upstream.seen().iter().all(|seen| !seen.text().contains(FENCE)), "{name}");
         }
     }
     if std::env::var_os("FANFOLD_MANY").is_some() {
-        eprintln!("{told}");
+        eprintln!("{report}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fold_deadline_applies_to_memory() {
     let server = Memories::start(Manner::Hangs, &[]);
-    let memory = remember(over_http(&server), Duration::from_secs(60));
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(60));
     let limits = fanfold_proxy::Limits { deadline: Duration::from_millis(800), ..Default::default() };
-    let stage = Stage::new(Wish { memory: Some(memory), limits, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { memory: Some(memory), limits, ..StageOptions::default() }).await;
     let response = stage.chat(&chat(&long_chat(1)[..2])).await;
-    assert_eq!(left(&response), "whole", "the fold is not late for it");
+    assert_eq!(outcome(&response), "whole", "the lookup does not delay the fold");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_without_quoted_memory_are_forwarded_verbatim() {
     let server = Memories::start(Manner::Well, &[]);
-    let memory = remember(over_http(&server), Duration::from_secs(9));
-    let with = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+    let with = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
     for (format, is_stream) in [("chat", true), ("anthropic", true), ("responses", true), ("chat", false)] {
-        let (path, body) = asks(format, is_stream);
+        let (path, body) = question_body(format, is_stream);
         let through = with.post(path, body.to_string()).send().await.unwrap();
         let length = through.headers().get("content-length").cloned();
         let through = through.text().await.unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fanfold_proxy::meter::SessionStatus;
 use serde_json::json;
 
-use crate::setting::{Stage, Wish, chat, left, long_chat};
+use crate::setting::{Stage, StageOptions, chat, long_chat, outcome};
 
 fn only_session(stage: &Stage) -> SessionStatus {
     let mut sessions = stage.meter.status().sessions;
@@ -15,7 +15,7 @@ fn only_session(stage: &Stage) -> SessionStatus {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pressure_is_logged_and_not_sent_to_the_model() {
-    let stage = Stage::new(Wish { window: 2_000, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: 2_000, ..StageOptions::default() }).await;
     let messages = long_chat(60);
     let mut seen = Vec::new();
     for n in (2..messages.len()).step_by(2) {
@@ -29,15 +29,16 @@ async fn pressure_is_logged_and_not_sent_to_the_model() {
         seen.push((expected, session.folds));
     }
     // Each level is reported once per fold, for any number of requests.
-    let told: BTreeSet<(&str, u64)> = seen.iter().filter(|(level, _)| *level != "none").copied().collect();
+    let reported: BTreeSet<(&str, u64)> =
+        seen.iter().filter(|(level, _)| *level != "none").copied().collect();
     let text = stage.meter.prometheus();
     let counted: u64 = text
         .lines()
         .filter(|line| line.starts_with("fanfold_pressure_total{"))
         .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
         .sum();
-    assert!(told.len() > 3 && seen.len() > told.len() + 10, "{seen:?}");
-    assert!(counted >= 3 && counted <= told.len() as u64, "{counted} {told:?}\n{text}");
+    assert!(reported.len() > 3 && seen.len() > reported.len() + 10, "{seen:?}");
+    assert!(counted >= 3 && counted <= reported.len() as u64, "{counted} {reported:?}\n{text}");
     for request in stage.upstream.seen() {
         let body = String::from_utf8_lossy(&request.body);
         assert!(!body.contains("of the room") && !body.contains("pressure"), "{body}");
@@ -46,12 +47,12 @@ async fn pressure_is_logged_and_not_sent_to_the_model() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overflow_shows_the_required_size() {
-    let stage = Stage::new(Wish { window: 1_500, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: 1_500, ..StageOptions::default() }).await;
     let messages = [
         json!({ "role": "system", "content": "word ".repeat(1_900) }),
         json!({ "role": "user", "content": "What is left?" }),
     ];
-    assert_eq!(left(&stage.chat(&chat(&messages)).await), "as it came: overflow");
+    assert_eq!(outcome(&stage.chat(&chat(&messages)).await), "as it came: overflow");
     let session = only_session(&stage);
     assert_eq!((session.window, session.room), (1_500, 1_500));
     assert!(session.needs.is_some_and(|needs| needs > 1_900) && session.came > 1_900, "{session:?}");
@@ -59,13 +60,13 @@ async fn an_overflow_shows_the_required_size() {
     assert_eq!(stage.meter.status().totals.dollars.saved, 0.0);
     // After it fits again, no required size is shown.
     let fits = [json!({ "role": "user", "content": "What is left?" })];
-    assert_eq!(left(&stage.chat(&chat(&fits)).await), "whole");
+    assert_eq!(outcome(&stage.chat(&chat(&fits)).await), "whole");
     assert!(stage.meter.status().sessions.iter().any(|session| session.needs.is_none()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn status_has_averages_of_folds() {
-    let stage = Stage::new(Wish { window: 1_500, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: 1_500, ..StageOptions::default() }).await;
     let mut messages = long_chat(30);
     messages.push(json!({ "role": "assistant", "content": "It is stage 7." }));
     messages.push(json!({ "role": "user", "content": "Then mend it." }));

@@ -6,9 +6,9 @@ use fanfold_proxy::Recall;
 use fanfold_testkit::memory::{Manner, Memories};
 use fanfold_wire::{FENCE, Format};
 
-use crate::memory::{FACT, asks, over_http, remember};
-use crate::provider_quirks::{wants_alternating, wants_no_notes, wants_no_tool_of_ours};
-use crate::setting::{Stage, Wish, chat, left, long_chat, session};
+use crate::memory::{FACT, over_http, proxy_memory, question_body};
+use crate::provider_quirks::{rejects_notes, rejects_recall_tool, requires_alternating_roles};
+use crate::setting::{Stage, StageOptions, chat, long_chat, outcome, session};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_memory_block() {
@@ -16,9 +16,9 @@ async fn with_a_memory_block() {
         [("chat", Format::Chat), ("anthropic", Format::Anthropic), ("responses", Format::Responses)];
     for (name, format) in formats {
         let server = Memories::start(Manner::Well, &[FACT]);
-        let memory = remember(over_http(&server), Duration::from_secs(9));
-        let stage = Stage::new(Wish { memory: Some(memory), ..Wish::default() }).await;
-        let (path, body) = asks(name, false);
+        let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
+        let stage = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
+        let (path, body) = question_body(name, false);
         let response = stage.post(path, body.to_string()).send().await.unwrap();
         let received = stage.received();
         assert!(received[0].contains(FENCE) && received[0].contains(FACT), "{name}");
@@ -28,13 +28,13 @@ async fn with_a_memory_block() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_alternating_roles() {
-    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
-    stage.upstream.set_rule(wants_alternating);
+    let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
+    stage.upstream.set_rule(requires_alternating_roles);
     let messages = long_chat(14);
     let mut name = String::new();
     for n in [20, 24, messages.len()] {
         let response = stage.chat(&chat(&messages[..n])).await;
-        assert_eq!(left(&response), "folded");
+        assert_eq!(outcome(&response), "folded");
         name = session(&response);
     }
     // The first body was refused, and recorded as well.
@@ -45,10 +45,12 @@ async fn with_alternating_roles() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_memory_and_two_rules_of_the_provider() {
     let server = Memories::start(Manner::Well, &["the night run is in src/stage_3.py"]);
-    let memory = remember(over_http(&server), Duration::from_secs(9));
+    let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let recall = Recall::Tool;
-    let stage = Stage::new(Wish { window: 1500, recall, memory: Some(memory), ..Wish::default() }).await;
-    stage.upstream.set_rule(|body| wants_no_tool_of_ours(body).or_else(|| wants_alternating(body)));
+    let stage =
+        Stage::new(StageOptions { window: 1500, recall, memory: Some(memory), ..StageOptions::default() })
+            .await;
+    stage.upstream.set_rule(|body| rejects_recall_tool(body).or_else(|| requires_alternating_roles(body)));
     let messages = long_chat(40);
     let mut name = String::new();
     for n in [20, 60, messages.len()] {
@@ -64,12 +66,12 @@ async fn with_memory_and_two_rules_of_the_provider() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_every_edit_was_refused() {
-    let stage = Stage::new(Wish { window: 500, ..Wish::default() }).await;
-    stage.upstream.set_rule(wants_no_notes);
+    let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
+    stage.upstream.set_rule(rejects_notes);
     let messages = long_chat(14);
     for n in [24, messages.len()] {
         let response = stage.chat(&chat(&messages[..n])).await;
-        assert_eq!(left(&response), "as it came: not_taken");
+        assert_eq!(outcome(&response), "as it came: not_taken");
         stage.assert_rebuilds(&session(&response), Format::Chat, &stage.received());
     }
     assert_eq!(stage.received().len(), 4, "the second body is sent unchanged at once");

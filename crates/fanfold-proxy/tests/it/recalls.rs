@@ -6,10 +6,10 @@ use fanfold_proxy::Recall;
 use fanfold_testkit::upstream::{Fault, Said, Script};
 use serde_json::{Value, json};
 
-use crate::setting::{Stage, Wish, chat, json_of, left, long_chat, session};
+use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
 
 /// A model that recalls the first handle it sees, and then quotes the original.
-fn curious() -> Script {
+fn recalling_model() -> Script {
     Script::of(|asked| {
         let text = asked.body.to_string();
         let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
@@ -38,7 +38,13 @@ fn curious() -> Script {
 }
 
 async fn stage() -> Stage {
-    Stage::new(Wish { window: 600, script: curious(), recall: Recall::Tool, ..Wish::default() }).await
+    Stage::new(StageOptions {
+        window: 600,
+        script: recalling_model(),
+        recall: Recall::Tool,
+        ..StageOptions::default()
+    })
+    .await
 }
 
 fn with_stream(body: &str) -> String {
@@ -66,7 +72,7 @@ async fn the_client_sees_one_answer_without_recalls() {
         let body = if is_stream { with_stream(&body) } else { body };
         let n_before = stage.upstream.n_seen();
         let response = stage.chat(&body).await;
-        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+        assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (200, "folded"));
         assert_eq!(session(&response), named);
         let answer = response.text().await.unwrap();
         assert!(!answer.contains("fanfold_recall"), "{answer}");
@@ -81,7 +87,7 @@ async fn the_client_sees_one_answer_without_recalls() {
         assert!(text.starts_with("Let me look.") && text.contains("It says: "), "{text}");
         assert!(text.contains("It says: Step "), "an original: {text}");
         let seen = stage.upstream.seen();
-        assert_eq!(seen.len(), n_before + 2, "asked, and asked on");
+        assert_eq!(seen.len(), n_before + 2, "one request and one follow-up");
         assert!(
             seen[n_before..].iter().all(|seen| seen.broken.is_empty()),
             "{:?}",
@@ -90,11 +96,11 @@ async fn the_client_sees_one_answer_without_recalls() {
     }
     let totals = stage.meter.status().totals;
     // The stream reports no usage, so three usages remain: the first answer and two rounds of the second.
-    assert_eq!((totals.recalls, totals.tokens.output), (2, 60), "each round is paid for");
+    assert_eq!((totals.recalls, totals.tokens.output), (2, 60), "each round is counted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_keeps_its_way_of_recall() {
+async fn a_session_keeps_its_recall_method() {
     let stage = stage().await;
     let messages = long_chat(4);
     for n in [2, 4, 6, 10] {
@@ -126,7 +132,7 @@ async fn recalls_are_limited_per_answer() {
             ..Said::default()
         }
     });
-    let stage = Stage::new(Wish { script, recall: Recall::Tool, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { script, recall: Recall::Tool, ..StageOptions::default() }).await;
     let response = stage.chat(&chat(&long_chat(1))).await;
     let answer: Value = json_of(response).await;
     assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{answer}");
@@ -144,7 +150,7 @@ async fn summary_requests_of_clients_are_sent_whole() {
     messages.push(json!({ "role": "user", "content": words }));
     let body = chat(&messages);
     let response = stage.chat(&body).await;
-    assert_eq!(left(&response), "as it came: summary");
+    assert_eq!(outcome(&response), "as it came: summary");
     assert_eq!(stage.upstream.seen().last().unwrap().text(), body);
 }
 
@@ -163,8 +169,8 @@ async fn after_a_recall(is_stream: bool, faults: &[(u16, &str)]) -> (u16, String
     let response = stage.chat(&if is_stream { with_stream(&body) } else { body }).await;
     let status = response.status().as_u16();
     let answer = response.text().await.unwrap();
-    let n_asked = stage.upstream.n_seen() - n_before;
-    (status, answer, n_asked, stage)
+    let n_requests = stage.upstream.n_seen() - n_before;
+    (status, answer, n_requests, stage)
 }
 
 const TOO_LONG: &str = r#"{"error":{"message":"This model's maximum context length is 600 tokens. However, your messages resulted in 700 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#;
@@ -174,8 +180,8 @@ const BUSY: &str = r#"{"error":{"message":"Overloaded for now","type":"overloade
 async fn a_recall_that_does_not_fit_gets_a_message() {
     for is_stream in [false, true] {
         for (status, body) in [(400, TOO_LONG), (413, ""), (200, TOO_LONG)] {
-            let (told, answer, n_asked, stage) = after_a_recall(is_stream, &[(status, body)]).await;
-            assert_eq!((told, n_asked), (200, 3), "{status}: {answer}");
+            let (told, answer, n_requests, stage) = after_a_recall(is_stream, &[(status, body)]).await;
+            assert_eq!((told, n_requests), (200, 3), "{status}: {answer}");
             assert!(answer.contains("Let me look.") && !answer.contains("context_length"), "{answer}");
             let text = if is_stream { self::text_of_stream(&answer) } else { answer };
             assert!(text.contains("It says: There is no room for it now"), "{text}");
@@ -187,14 +193,14 @@ async fn a_recall_that_does_not_fit_gets_a_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_follow_up_is_retried_once() {
     for is_stream in [false, true] {
-        let (status, answer, n_asked, _) = after_a_recall(is_stream, &[(529, BUSY)]).await;
-        assert_eq!((status, n_asked), (200, 3), "{answer}");
+        let (status, answer, n_requests, _) = after_a_recall(is_stream, &[(529, BUSY)]).await;
+        assert_eq!((status, n_requests), (200, 3), "{answer}");
         let text = if is_stream { text_of_stream(&answer) } else { answer };
         assert!(text.contains("It says: Step "), "{text}");
     }
     // If the retry fails as well, the client gets the error of the provider.
-    let (status, answer, n_asked, _) = after_a_recall(false, &[(529, BUSY), (529, BUSY)]).await;
-    assert_eq!((status, n_asked, answer.as_str()), (529, 3, BUSY));
+    let (status, answer, n_requests, _) = after_a_recall(false, &[(529, BUSY), (529, BUSY)]).await;
+    assert_eq!((status, n_requests, answer.as_str()), (529, 3, BUSY));
     let (status, answer, _, _) = after_a_recall(true, &[(529, BUSY), (529, BUSY)]).await;
     assert_eq!(status, 200);
     assert!(answer.contains("Overloaded for now") && answer.contains("overloaded_error"), "{answer}");

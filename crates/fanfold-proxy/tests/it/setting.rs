@@ -11,7 +11,7 @@ use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, Mode, SummaryModels, Terms};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
-    Config, Host, Limits, Recall, Remember, Running, ServeError, Upstream as Target, Upstreams, serve,
+    Config, Host, Limits, ProxyMemory, Recall, Running, ServeError, Upstream as Target, Upstreams, serve,
 };
 use fanfold_replay::PriceTable;
 use fanfold_store::{SessionId, SqliteStore, StoreError};
@@ -51,7 +51,7 @@ impl Host for TestHost {
             std::thread::sleep(SLOW);
         }
         if model == Some("without-terms") {
-            return Err("there are no terms for it".to_owned());
+            return Err("there are no fold settings for this model".to_owned());
         }
         Ok(Terms {
             engine: if model == Some("folded-by-newest") { NEWEST } else { EngineFactory::FANFOLD },
@@ -80,7 +80,7 @@ impl Host for TestHost {
 }
 
 /// The settings of the fixture.
-pub(crate) struct Wish {
+pub(crate) struct StageOptions {
     pub(crate) window: u64,
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
@@ -88,14 +88,14 @@ pub(crate) struct Wish {
     pub(crate) token: Option<&'static str>,
     pub(crate) recall: Recall,
     pub(crate) ca: Option<Vec<u8>>,
-    pub(crate) memory: Option<Remember>,
+    pub(crate) memory: Option<ProxyMemory>,
 }
 
-impl Default for Wish {
-    fn default() -> Wish {
+impl Default for StageOptions {
+    fn default() -> StageOptions {
         let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
         let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
-        Wish {
+        StageOptions {
             window: 100_000,
             mode: Mode::Fold,
             limits,
@@ -120,26 +120,26 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) async fn new(wish: Wish) -> Stage {
-        Stage::behind(wish, None).await
+    pub(crate) async fn new(options: StageOptions) -> Stage {
+        Stage::start(options, None).await
     }
 
     /// A proxy in front of a provider at an address.
-    pub(crate) async fn at(address: String, wish: Wish) -> Stage {
-        Stage::behind(wish, Some(address)).await
+    pub(crate) async fn with_provider_at(address: String, options: StageOptions) -> Stage {
+        Stage::start(options, Some(address)).await
     }
 
-    /// A proxy, or the error with which it does not start.
-    pub(crate) async fn try_at(wish: Wish) -> Result<Stage, ServeError> {
-        Stage::try_behind(wish, None).await
+    /// A proxy, or the error of its start.
+    pub(crate) async fn try_new(options: StageOptions) -> Result<Stage, ServeError> {
+        Stage::try_start(options, None).await
     }
 
-    async fn behind(wish: Wish, address: Option<String>) -> Stage {
-        Stage::try_behind(wish, address).await.unwrap()
+    async fn start(options: StageOptions, address: Option<String>) -> Stage {
+        Stage::try_start(options, address).await.unwrap()
     }
 
-    async fn try_behind(wish: Wish, address: Option<String>) -> Result<Stage, ServeError> {
-        let Wish { window, mode, limits, script, token, recall, memory, ca } = wish;
+    async fn try_start(options: StageOptions, address: Option<String>) -> Result<Stage, ServeError> {
+        let StageOptions { window, mode, limits, script, token, recall, memory, ca } = options;
         let upstream = Upstream::start(script).unwrap();
         let address = address.unwrap_or_else(|| upstream.url());
         let folder = tempfile::tempdir().unwrap();
@@ -171,19 +171,22 @@ impl Stage {
 
     /// Stops the proxy and starts another one on its store.
     pub(crate) async fn restart(&mut self) {
-        assert!(self.running.stop().await, "it ends in good order");
+        assert!(self.running.stop().await, "the proxy stops in time");
         self.running = serve(self.config.clone()).await.unwrap();
     }
 
     /// A proxy in front of a provider that responds to each connection with given bytes.
-    pub(crate) async fn before(answers: &[&str], wish: Wish) -> (Stage, Arc<Mutex<Vec<String>>>) {
-        let (address, seen) = raw(answers);
-        (Stage::behind(wish, Some(address)).await, seen)
+    pub(crate) async fn with_raw_answers(
+        answers: &[&str],
+        options: StageOptions,
+    ) -> (Stage, Arc<Mutex<Vec<String>>>) {
+        let (address, seen) = raw_provider(answers);
+        (Stage::start(options, Some(address)).await, seen)
     }
 
     /// A proxy in front of another provider than the scripted one.
-    pub(crate) async fn before_url(url: &str, wish: Wish) -> Stage {
-        Stage::behind(wish, Some(url.to_owned())).await
+    pub(crate) async fn with_provider(url: &str, options: StageOptions) -> Stage {
+        Stage::start(options, Some(url.to_owned())).await
     }
 
     /// Rebuilds all requests of a session from the store, and compares them with the bodies that the provider received.
@@ -219,7 +222,7 @@ impl Stage {
 }
 
 /// The outcome reported by the proxy.
-pub(crate) fn left(response: &reqwest::Response) -> String {
+pub(crate) fn outcome(response: &reqwest::Response) -> String {
     let header = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
     header("x-fanfold").unwrap_or_default()
 }
@@ -238,7 +241,7 @@ pub(crate) fn session(response: &reqwest::Response) -> String {
 pub(crate) const LATER: char = '\0';
 
 /// A provider that responds to each connection with given bytes and closes it. It records the requests.
-fn raw(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
+fn raw_provider(answers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let answers: Vec<String> = answers.iter().map(|answer| (*answer).to_owned()).collect();

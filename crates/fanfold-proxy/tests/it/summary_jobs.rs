@@ -10,7 +10,7 @@ use fanfold_testkit::summaries::{REFUSAL, careful_server};
 use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
 
 use crate::memory::until;
-use crate::setting::{Stage, Wish, chat, left, long_chat};
+use crate::setting::{Stage, StageOptions, chat, long_chat, outcome};
 
 const MARK: &str = "Summary of earlier steps, written by a model";
 const WINDOW: u64 = 3_000;
@@ -34,7 +34,7 @@ async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
         let began = Instant::now();
         let response = stage.chat(&chat(&messages[..n])).await;
         assert_eq!(response.status(), 200);
-        n_folded += usize::from(left(&response) == "folded");
+        n_folded += usize::from(outcome(&response) == "folded");
         response.bytes().await.unwrap();
         slowest = slowest.max(began.elapsed());
     }
@@ -43,7 +43,8 @@ async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summary_is_written_after_a_fold_and_sent_later() {
-    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
+    let (stage, model) =
+        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, careful_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     let (_, n_folded) = grow(&stage, 0, 60).await;
     assert!(n_folded > 0);
@@ -51,14 +52,15 @@ async fn a_summary_is_written_after_a_fold_and_sent_later() {
     assert!(model.wait_for(Duration::from_secs(20), is_done));
     // It is stored after a moment, and the next fold contains it.
     let mut n = 60;
-    let has_come = |stage: &Stage| stage.upstream.seen().iter().any(|seen| seen.text().contains(MARK));
-    while !has_come(&stage) && n < 160 {
+    let contains_summary =
+        |stage: &Stage| stage.upstream.seen().iter().any(|seen| seen.text().contains(MARK));
+    while !contains_summary(&stage) && n < 160 {
         grow(&stage, n, n + 5).await;
         n += 5;
     }
-    assert!(has_come(&stage));
+    assert!(contains_summary(&stage));
     let summaries = stage.meter.status().totals.summaries;
-    assert!(summaries.by["summary"] > 0 && summaries.tokens > 0, "they are counted");
+    assert!(summaries.by["summary"] > 0 && summaries.tokens > 0, "summaries are counted");
     assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
     // The API key of the client was sent only to its provider.
     assert!(model.seen().iter().all(|seen| seen.header("authorization").is_none()));
@@ -66,7 +68,8 @@ async fn a_summary_is_written_after_a_fold_and_sent_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_fallback_writers_and_flaws() {
-    let (stage, main) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
+    let (stage, main) =
+        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, careful_server());
     let refuses = Script::of(|_| Said { text: REFUSAL.to_owned(), ..Said::default() });
     let little = Upstream::start(Script { is_strict: false, ..refuses }).unwrap();
     let both = vec![way(&little, "little"), way(&main, "large")];
@@ -76,13 +79,14 @@ async fn counts_fallback_writers_and_flaws() {
     let summaries = stage.meter.status().totals.summaries;
     assert!(summaries.by.get("main").is_some_and(|n| *n > 0), "{summaries:?}");
     assert_eq!(summaries.by.get("summary"), None, "{summaries:?}");
-    assert!(summaries.flaws.get("refused").is_some_and(|n| *n >= 2), "asked twice: {summaries:?}");
+    assert!(summaries.flaws.get("refused").is_some_and(|n| *n >= 2), "requested twice: {summaries:?}");
     assert!(summaries.fallbacks.get("main").is_some_and(|n| *n > 0), "{summaries:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_waits_for_a_summary() {
-    let (stage, model) = (Stage::new(Wish { window: WINDOW, ..Wish::default() }).await, careful_server());
+    let (stage, model) =
+        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, careful_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     for _ in 0..20 {
         model.fault(Fault::Stall(Duration::from_secs(30)));
@@ -96,10 +100,11 @@ async fn no_request_waits_for_a_summary() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_summary_without_a_model_or_when_observing() {
     let model = careful_server();
-    let stage = Stage::new(Wish { window: WINDOW, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await;
     assert!(grow(&stage, 0, 60).await.1 > 0);
-    let wish = Wish { window: WINDOW, mode: fanfold_engine::Mode::Observe, ..Wish::default() };
-    let stage = Stage::new(wish).await;
+    let options =
+        StageOptions { window: WINDOW, mode: fanfold_engine::Mode::Observe, ..StageOptions::default() };
+    let stage = Stage::new(options).await;
     *stage.host.ways.lock().unwrap() = ways(&model);
     grow(&stage, 0, 60).await;
     assert_eq!(model.n_seen(), 0);

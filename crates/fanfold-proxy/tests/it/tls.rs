@@ -14,7 +14,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::setting::{Stage, Wish, chat, json_of, left, long_chat};
+use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome};
 
 /// A provider behind TLS, and the certificate of its authority.
 struct Tls {
@@ -64,8 +64,8 @@ impl Tls {
 
 /// Responds with the protocol of the request.
 fn answer(request: &http::Request<hyper::body::Incoming>) -> http::Response<Body> {
-    let said = format!("{:?} {}", request.version(), request.uri().path());
-    let message = serde_json::json!({ "role": "assistant", "content": said });
+    let answer_text = format!("{:?} {}", request.version(), request.uri().path());
+    let message = serde_json::json!({ "role": "assistant", "content": answer_text });
     let body = serde_json::json!({ "id": "1", "object": "chat.completion", "model": "m", "choices":
         [{ "index": 0, "message": message, "finish_reason": "stop" }] });
     let response = http::Response::builder().header("content-type", "application/json");
@@ -79,12 +79,14 @@ async fn trusts_an_additional_authority() {
     {
         let tls = Tls::start("localhost", protocols).await;
         let ca = Some(tls.ca.clone().into_bytes());
-        let stage = Stage::at(tls.url(), Wish { ca, window: 500, ..Wish::default() }).await;
+        let stage =
+            Stage::with_provider_at(tls.url(), StageOptions { ca, window: 500, ..StageOptions::default() })
+                .await;
         let response = stage.chat(&chat(&long_chat(12))).await;
-        assert_eq!((response.status().as_u16(), left(&response).as_str()), (200, "folded"));
+        assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (200, "folded"));
         let answer = json_of(response).await;
-        let said = answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
-        assert_eq!(said, format!("{expected} /v1/chat/completions"));
+        let answer_text = answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+        assert_eq!(answer_text, format!("{expected} /v1/chat/completions"));
     }
 }
 
@@ -97,24 +99,27 @@ async fn error_text(stage: &Stage) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn untrusted_certificates_get_a_hint() {
     let tls = Tls::start("localhost", &["h2"]).await;
-    let unknown = error_text(&Stage::at(tls.url(), Wish::default()).await).await;
+    let unknown = error_text(&Stage::with_provider_at(tls.url(), StageOptions::default()).await).await;
     assert!(unknown.contains(&tls.url()) && unknown.contains("UnknownIssuer"), "{unknown}");
     assert!(unknown.contains("hint: if you trust it") && unknown.contains("--ca FILE"), "{unknown}");
     let other = Tls::start("api.example.com", &["h2"]).await;
     let ca = Some(other.ca.clone().into_bytes());
-    let name = error_text(&Stage::at(other.url(), Wish { ca, ..Wish::default() }).await).await;
+    let name = error_text(
+        &Stage::with_provider_at(other.url(), StageOptions { ca, ..StageOptions::default() }).await,
+    )
+    .await;
     assert!(name.contains("api.example.com") && name.contains("belongs to another name"), "{name}");
-    let plain = Stage::new(Wish::default()).await;
+    let plain = Stage::new(StageOptions::default()).await;
     let address = plain.upstream.url().replace("http://127.0.0.1", "https://localhost");
-    let plain = error_text(&Stage::at(address, Wish::default()).await).await;
+    let plain = error_text(&Stage::with_provider_at(address, StageOptions::default()).await).await;
     assert!(plain.contains("speaks TLS"), "{plain}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_ca_file_without_certificates() {
     for wrong in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n@@@\n-----END CERTIFICATE-----\n"] {
-        let stage = Stage::try_at(Wish { ca: Some(wrong.into()), ..Wish::default() }).await;
-        let error = stage.err().unwrap_or_else(|| panic!("{wrong:?} was taken"));
+        let stage = Stage::try_new(StageOptions { ca: Some(wrong.into()), ..StageOptions::default() }).await;
+        let error = stage.err().unwrap_or_else(|| panic!("{wrong:?} was accepted"));
         assert!(error.to_string().contains("certificate"), "{error}");
     }
 }
@@ -126,9 +131,9 @@ async fn respects_ssl_cert_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     std::fs::write(&file, &tls.ca).unwrap();
-    let asked = |file: Option<&std::path::Path>| {
+    let run_test = |file: Option<&std::path::Path>| {
         let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "tls::asked_by_another", "--ignored"]).env("FANFOLD_TLS_AT", tls.url());
+        command.args(["--exact", "tls::request_over_tls", "--ignored"]).env("FANFOLD_TLS_AT", tls.url());
         command.env_remove("SSL_CERT_FILE").env_remove("SSL_CERT_DIR");
         if let Some(file) = file {
             command.env("SSL_CERT_FILE", file);
@@ -136,14 +141,14 @@ async fn respects_ssl_cert_file() {
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         async move { command.status().await.unwrap().success() }
     };
-    assert!(asked(Some(&file)).await);
-    assert!(!asked(None).await, "without it the certificate is not trusted");
+    assert!(run_test(Some(&file)).await);
+    assert!(!run_test(None).await, "without it the certificate is not trusted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "run by respects_ssl_cert_file"]
-async fn asked_by_another() {
+async fn request_over_tls() {
     let Ok(address) = std::env::var("FANFOLD_TLS_AT") else { return };
-    let stage = Stage::at(address, Wish::default()).await;
+    let stage = Stage::with_provider_at(address, StageOptions::default()).await;
     assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200);
 }

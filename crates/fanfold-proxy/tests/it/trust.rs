@@ -10,13 +10,13 @@ use fanfold_replay::PriceTable;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::setting::{Stage, Wish, chat, long_chat};
+use crate::setting::{Stage, StageOptions, chat, long_chat};
 
 const TOKEN: &str = "a-token-of-enough-letters";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_required_if_set() {
-    let stage = Stage::new(Wish { token: Some(TOKEN), ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { token: Some(TOKEN), ..StageOptions::default() }).await;
     let body = chat(&long_chat(1));
     let send = async |token: Option<&str>| {
         let mut request = stage.post("/v1/chat/completions", body.clone());
@@ -26,11 +26,11 @@ async fn a_token_is_required_if_set() {
         request.send().await.unwrap().status().as_u16()
     };
     assert_eq!((send(None).await, send(Some("a-token-of-enough-letterz")).await), (401, 401));
-    assert_eq!(stage.upstream.n_seen(), 0, "nothing went on");
+    assert_eq!(stage.upstream.n_seen(), 0, "nothing was forwarded");
     assert_eq!(send(Some(TOKEN)).await, 200);
     let seen = stage.upstream.seen();
     assert_eq!(seen[0].header("authorization"), Some("Bearer the-clients-own"));
-    assert!(!seen[0].headers.iter().any(|(_, value)| value.contains(TOKEN)), "the token is ours");
+    assert!(!seen[0].headers.iter().any(|(_, value)| value.contains(TOKEN)), "the token is not forwarded");
     // As a bearer token, if the API key is in another header.
     let request = stage.client.post(stage.url("/v1/messages")).header("x-api-key", "the-clients-own");
     let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
@@ -48,7 +48,7 @@ async fn a_token_is_required_if_set() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_only_loopback_addresses_are_allowed() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let config = Config {
         listen: "0.0.0.0:0".parse().unwrap(),
         upstreams: Upstreams::one(&Upstream::parse("http://127.0.0.1:9").unwrap()),
@@ -62,12 +62,12 @@ async fn without_a_token_only_loopback_addresses_are_allowed() {
         token: None,
         limits: Limits::default(),
     };
-    assert!(matches!(serve(config).await, Err(ServeError::Open(_))));
+    assert!(matches!(serve(config).await, Err(ServeError::MissingToken(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn web_pages_cannot_use_local_routes() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let get = |path: &str| stage.client.get(stage.url(path));
     assert_eq!(get("/fanfold/status").send().await.unwrap().status(), 200);
     let rebound = get("/fanfold/status").header("host", "evil.example");
@@ -78,18 +78,18 @@ async fn web_pages_cannot_use_local_routes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_cannot_choose_unlisted_upstreams() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let request = stage.post("/v1/chat/completions", chat(&long_chat(1)));
     let response = request.header("x-fanfold-upstream", "http://127.0.0.1:9").send().await.unwrap();
     assert_eq!(response.status(), 403);
     let request = stage.post("/v1/chat/completions", chat(&long_chat(1)));
     let response = request.header("x-fanfold-upstream", stage.upstream.url()).send().await.unwrap();
-    assert_eq!(response.status(), 200, "the one that is set may be named");
+    assert_eq!(response.status(), 200, "the configured upstream may be named");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_of_an_unknown_provider_are_not_sent_to_another_one() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let config = Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         upstreams: Upstreams::new(Upstream::default_of),
@@ -114,17 +114,17 @@ async fn requests_of_an_unknown_provider_are_not_sent_to_another_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn stalled_clients_are_disconnected() {
     let limits = Limits { client_idle: Duration::from_millis(200), connections: 2, ..Limits::default() };
-    let stage = Stage::new(Wish { limits, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
     let open = || TcpStream::connect(stage.running.address());
     // One client sends nothing, one stops in its headers: both slots are taken.
     let (mut silent, mut slow) = (open().await.unwrap(), open().await.unwrap());
     slow.write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nx-a: ").await.unwrap();
     let response = stage.chat(&chat(&long_chat(1))).await;
-    assert_eq!(response.status(), 200, "the third one waits for a place and gets it");
+    assert_eq!(response.status(), 200, "the third client waits for a slot and gets it");
     let mut buffer = Vec::new();
     for stream in [&mut silent, &mut slow] {
         let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut buffer)).await;
-        assert!(ended.is_ok(), "it was closed");
+        assert!(ended.is_ok(), "the connection is closed");
     }
     // A client stops in its body.
     let mut stopped = open().await.unwrap();
@@ -137,7 +137,7 @@ async fn stalled_clients_are_disconnected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn websockets_are_refused_with_426() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     let request = stage.client.get(stage.url("/v1/responses"));
     let request = request.header("connection", "upgrade").header("upgrade", "WebSocket");
     assert_eq!(request.send().await.unwrap().status(), 426);

@@ -11,10 +11,10 @@ use fanfold_proxy::{Config, Host, Limits, Recall, Running, Upstream as Target, U
 use fanfold_replay::PriceTable;
 use serde_json::{Value, json};
 
-use crate::setting::{Stage, Wish, chat, left, long_chat};
+use crate::setting::{Stage, StageOptions, chat, long_chat, outcome};
 
 /// A unique conversation of a few thousand words with an unknown model.
-fn talk(name: &str, n_steps: usize) -> String {
+fn conversation(name: &str, n_steps: usize) -> String {
     let mut messages = long_chat(n_steps);
     messages[1]["content"] = format!("{name}: find out why records are lost.").into();
     chat(&messages).replacen("\"model\":\"m\"", "\"model\":\"unknown-1\"", 1)
@@ -24,7 +24,7 @@ fn list(window: u64) -> Value {
     json!({ "data": [{ "id": "unknown-1", "owned_by": "vllm", "max_model_len": window }] })
 }
 
-fn n_asked(stage: &Stage) -> usize {
+fn n_probes(stage: &Stage) -> usize {
     stage.upstream.seen().iter().filter(|seen| seen.method == "GET").count()
 }
 
@@ -32,19 +32,19 @@ fn n_asked(stage: &Stage) -> usize {
 async fn begin_until(stage: &Stage, wanted: &str) -> String {
     for i in 0..200 {
         let name = format!("session {i}");
-        let response = stage.chat(&talk(&name, 40)).await;
-        let told = left(&response);
+        let response = stage.chat(&conversation(&name, 40)).await;
+        let observed = outcome(&response);
         drop(response.bytes().await);
-        if told == wanted {
+        if observed == wanted {
             return name;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("no session ever left {wanted}");
+    panic!("no session was sent {wanted}");
 }
 
 /// Another proxy in front of the same provider, on the same store.
-async fn again(stage: &Stage) -> Running {
+async fn second_proxy(stage: &Stage) -> Running {
     let config = Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         upstreams: Upstreams::one(&Target::parse(&stage.upstream.url()).unwrap()),
@@ -63,53 +63,53 @@ async fn again(stage: &Stage) -> Running {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_probed_window_applies_to_later_sessions() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     stage.upstream.answer_at("/v1/models", &list(2500));
     // The first session uses the assumed window and does not wait.
-    let first = stage.chat(&talk("the first", 40)).await;
-    assert_eq!(left(&first), "whole");
+    let first = stage.chat(&conversation("the first", 40)).await;
+    assert_eq!(outcome(&first), "whole");
     drop(first.bytes().await);
     let folded = begin_until(&stage, "folded").await;
     // There is one probe, with the API key of the client.
-    assert_eq!(n_asked(&stage), 1);
+    assert_eq!(n_probes(&stage), 1);
     let asked = stage.upstream.seen().into_iter().find(|seen| seen.method == "GET").unwrap();
     assert_eq!(asked.header("authorization"), Some("Bearer the-clients-own"));
     // Each session keeps the window it began with.
-    assert_eq!(left(&stage.chat(&talk("the first", 41)).await), "whole");
-    assert_eq!(left(&stage.chat(&talk(&folded, 41)).await), "folded");
+    assert_eq!(outcome(&stage.chat(&conversation("the first", 41)).await), "whole");
+    assert_eq!(outcome(&stage.chat(&conversation(&folded, 41)).await), "folded");
     // This also holds after a restart, before any probe.
-    let running = again(&stage).await;
+    let running = second_proxy(&stage).await;
     for (name, expected) in [("the first", "whole"), (folded.as_str(), "folded")] {
         let url = format!("http://{}/v1/chat/completions", running.address());
-        let response = stage.client.post(url).body(talk(name, 42)).send().await.unwrap();
-        assert_eq!(left(&response), expected, "{name}");
+        let response = stage.client.post(url).body(conversation(name, 42)).send().await.unwrap();
+        assert_eq!(outcome(&response), expected, "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_larger_probed_window_is_used() {
-    let stage = Stage::new(Wish { window: 2500, ..Wish::default() }).await;
+    let stage = Stage::new(StageOptions { window: 2500, ..StageOptions::default() }).await;
     stage.upstream.answer_at("/v1/models", &list(100_000));
-    assert_eq!(left(&stage.chat(&talk("the first", 40)).await), "folded");
+    assert_eq!(outcome(&stage.chat(&conversation("the first", 40)).await), "folded");
     begin_until(&stage, "whole").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn known_models_are_not_probed() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     for i in 0..3 {
-        let body = talk(&format!("session {i}"), 3).replacen("unknown-1", "known-1", 1);
+        let body = conversation(&format!("session {i}"), 3).replacen("unknown-1", "known-1", 1);
         drop(stage.chat(&body).await.bytes().await);
     }
     assert!(stage.running.stop().await);
-    assert_eq!(n_asked(&stage), 0);
+    assert_eq!(n_probes(&stage), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_probe_is_not_repeated_at_once() {
-    let stage = Stage::new(Wish::default()).await;
+    let stage = Stage::new(StageOptions::default()).await;
     for i in 0..5 {
-        drop(stage.chat(&talk(&format!("session {i}"), 3)).await.bytes().await);
+        drop(stage.chat(&conversation(&format!("session {i}"), 3)).await.bytes().await);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(stage.running.stop().await);
@@ -118,7 +118,7 @@ async fn a_failed_probe_is_not_repeated_at_once() {
 }
 
 /// A provider that answers prompts but no probes.
-fn silent_when_asked() -> String {
+fn provider_without_probes() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -143,10 +143,10 @@ fn silent_when_asked() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn probes_delay_no_request() {
-    let stage = Stage::before_url(&silent_when_asked(), Wish::default()).await;
+    let stage = Stage::with_provider(&provider_without_probes(), StageOptions::default()).await;
     for i in 0..3 {
         let began = Instant::now();
-        let response = stage.chat(&talk(&format!("session {i}"), 1)).await;
+        let response = stage.chat(&conversation(&format!("session {i}"), 1)).await;
         assert_eq!(response.status(), 200);
         drop(response.bytes().await);
         assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());

@@ -212,7 +212,7 @@ impl<'r> RecordAnalysis<'r> {
     }
 }
 
-/// The calls so far, and their results.
+/// The calls of earlier messages, and their results.
 #[derive(Default)]
 struct EarlierCalls {
     /// The id of the newest call with each tool and arguments.

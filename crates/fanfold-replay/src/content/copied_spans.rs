@@ -1,10 +1,11 @@
 //! Finds the spans that a reply copied from earlier messages. Unlike atoms, they may be any text.
 //!
-//! A *copied span* is a run of 24 or more characters of a reply (its text and argument values) that occurs verbatim in an
-//! earlier message other than the system prompt. Spans are found from the start of the reply, each as long as possible;
-//! runs of more than 240 characters count as several spans. Runs with fewer than twelve letters and digits, and text that
-//! is also in the system prompt or the tool schemas, are ignored. A span is *old* if its newest copy is more than a quarter
-//! of the window back. It is *there* if a message that contains it is sent verbatim, or if rewritten text contains it.
+//! A *copied span* is a run of 24 or more characters of a reply (its text and argument values) that occurs verbatim
+//! in an earlier message other than the system prompt. Spans are found from the start of the reply, each as long as
+//! possible; runs of more than 240 characters count as several spans. Runs with fewer than twelve letters and
+//! digits, and text that is also in the system prompt or the tool schemas, are ignored. A span is *old* if its
+//! newest copy is more than a quarter of the window back. It is *there* if a message that contains it is sent
+//! verbatim, or if rewritten text contains it.
 //!
 //! A span whose first copy is the agent's own, such as a command or a file that it wrote, is *coined* and counted
 //! separately, because the agent could produce it again.
@@ -70,7 +71,7 @@ struct CopyIndex {
 struct CopyPlace {
     message: u32,
     at: u32,
-    /// The previous and next places with the same bytes, counted from 1; 0 if there is none.
+    /// The previous and next places with the same bytes, counted from 1; 0 stands for no place.
     before: u32,
     after: u32,
 }
@@ -103,8 +104,8 @@ impl CopyIndex {
         })
     }
 
-    /// The first message that contains a span. If its first bytes have too many places, later bytes are tried; `None` if
-    /// all of them have too many.
+    /// The first message that contains a span. If its first bytes have too many places, later bytes are tried;
+    /// `None` if all of them have too many.
     fn first_message_with<'t>(&self, span: &[u8], text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
         // One of every `STRIDE` consecutive offsets is indexed.
         let last = span.len() - (GRAM + STRIDE - 1);

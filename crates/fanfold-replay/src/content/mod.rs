@@ -1,4 +1,4 @@
-//! What a recorded conversation contains: its messages, and the parts of earlier messages that each reply uses.
+//! The contents of a recorded conversation: its messages, and the parts of earlier messages that each reply uses.
 
 pub(crate) mod text; //         words and boundaries
 pub(crate) mod message; //      a parsed chat message

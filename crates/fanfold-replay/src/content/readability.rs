@@ -1,7 +1,7 @@
 //! Decides whether an atom that survives only in rewritten text is readable there.
 //!
 //! It is readable if its context survives too: sixteen verbatim characters around it, or two of the words around it,
-//! one of them an ordinary word. In a bare list of identifiers nothing is readable.
+//! one of them an ordinary word. An atom in a bare list of identifiers is not readable.
 
 use std::rc::Rc;
 

@@ -132,8 +132,8 @@ impl Needle {
     fn is_bounded(&self, text: &str, start: usize) -> bool {
         let end = start + self.text.len();
         let is_cut_before = self.is_head && before(text, start).is_some_and(is_word);
-        let is_cut_behind = self.is_tail && at(text, end).is_some_and(is_word);
-        !is_cut_before && !is_cut_behind
+        let is_cut_after = self.is_tail && at(text, end).is_some_and(is_word);
+        !is_cut_before && !is_cut_after
     }
 
     /// The offsets of its first occurrences, at most `max`.
@@ -165,8 +165,8 @@ impl Needle {
 
 /// Replaces visible escapes (`\n`, `\"`) by spaces, so that text inside dumped JSON is found.
 ///
-/// A run of backslashes with its `n`, `r` or `t` becomes a space, unless it looks like a path (`\new\file`); a run before
-/// a quote becomes a space.
+/// A run of backslashes with its `n`, `r` or `t` becomes a space, unless it looks like a path (`\new\file`); a run
+/// before a quote becomes a space.
 pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let Some(first) = memchr::memchr(b'\\', bytes) else { return text.to_owned() };

@@ -235,7 +235,8 @@ impl PriceTable {
     }
 }
 
-/// The row with the longest name that is a prefix of the model's name, ignoring provider prefixes before a slash or dot.
+/// The row with the longest name that is a prefix of the model's name, ignoring provider prefixes before a slash or
+/// dot.
 fn longest<'p>(prices: &'p [Price], model: &str) -> Option<&'p Price> {
     let base = model.rfind('/').map_or(0, |slash| slash + 1);
     let starts = std::iter::once(base).chain(model[base..].match_indices('.').map(|(dot, _)| base + dot + 1));

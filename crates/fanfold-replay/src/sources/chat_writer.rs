@@ -24,7 +24,7 @@ impl ChatWriter {
         ChatWriter { model, ..ChatWriter::default() }
     }
 
-    /// An empty conversation of which this much will be written.
+    /// An empty conversation that is written to this extent.
     pub(super) fn with_extent(extent: ReadExtent) -> ChatWriter {
         ChatWriter { extent, ..ChatWriter::default() }
     }

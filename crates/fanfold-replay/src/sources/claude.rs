@@ -1,7 +1,7 @@
 //! Reads sessions of Claude Code: one JSON object per line, each with the id of its parent line.
 //!
-//! Rewound lines and the program's own notes are left out; a replay also leaves out subagents and reasoning. A compaction
-//! starts a new conversation. A reply has several lines, one for each of its blocks.
+//! Rewound lines and the program's own notes are left out; a replay also leaves out subagents and reasoning. A
+//! compaction starts a new conversation. A reply has several lines, one for each of its blocks.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -53,7 +53,8 @@ fn write_chain(lines: &[Value], chain: &[usize], id: String, extent: ReadExtent)
     writer.finish(id, "claude-code")
 }
 
-/// The title of the session. A file may also contain titles of other sessions; each title names the last line it covers.
+/// The title of the session. A file may also contain titles of other sessions; each title names the last line it
+/// covers.
 fn title(lines: &[Value]) -> Option<String> {
     let is_here = |leaf: &Value| leaf.is_null() || lines.iter().any(|line| line["uuid"] == *leaf);
     let mut names = lines.iter().rev().filter(|line| line["type"] == "summary" && is_here(&line["leafUuid"]));

@@ -215,10 +215,11 @@ mod tests {
     #[test]
     fn the_whole_file_has_instructions_reasoning_searches_and_compactions() {
         let item = |payload: Value| json!({ "type": "response_item", "payload": payload });
-        let said = |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
+        let message =
+            |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
         let lines = [
             json!({ "type": "session_meta", "payload": { "id": "x", "instructions": "be brief" } }),
-            said("user", "hello"),
+            message("user", "hello"),
             item(
                 json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": "look it up" }] }),
             ),
@@ -226,9 +227,9 @@ mod tests {
                 json!({ "type": "web_search_call", "status": "completed", "action": { "query": "walrus" } }),
             ),
             item(json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": "found" }] })),
-            said("assistant", "a walrus"),
+            message("assistant", "a walrus"),
             json!({ "type": "compacted", "payload": { "message": "they greeted" } }),
-            said("user", "and now?"),
+            message("user", "and now?"),
         ];
         let print = |extent| {
             let mut out = String::new();

@@ -1,7 +1,7 @@
 //! Separates the style of a message from its content: cache markers, and a single text in a list of one part.
 //!
-//! Clients move their cache markers in every request, and some write a text as a part only while it has a marker. Neither
-//! changes the content, so messages are compared and stored without style.
+//! Clients move their cache markers in every request, and some write a text as a part only while it has a marker.
+//! Neither changes the content, so messages are compared and stored without style.
 //!
 //! ```text
 //! {"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}
@@ -103,7 +103,7 @@ fn content_range(message: &str) -> Option<Range<usize>> {
     other.is_none().then(|| object.span(one.value))
 }
 
-/// The range of the text in a list of one plain text part.
+/// The range of the text in a list that has one plain text part.
 fn lone_text(content: &str) -> Option<Range<usize>> {
     let items = json::array(content)?;
     let [part] = items.as_slice() else { return None };

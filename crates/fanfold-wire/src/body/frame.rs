@@ -146,7 +146,7 @@ fn reason(error: &serde_json::Error) -> String {
 
 fn open_one(body: &str, value: &str, format: Option<Format>) -> Result<OpenedBody, DecodeError> {
     if let Some(items) = json::array(value) {
-        let format = format.unwrap_or_else(|| dialects::of_messages(&items));
+        let format = format.unwrap_or_else(|| dialects::detect_in_messages(&items));
         return Ok(opened(body, format, value, &items, None));
     }
     let keys = match format {
@@ -168,7 +168,7 @@ fn open_one(body: &str, value: &str, format: Option<Format>) -> Result<OpenedBod
             _ if is_text => vec![list],
             _ => json::array(list).unwrap_or_default(),
         };
-        let format = format.unwrap_or_else(|| dialects::of_body(&object, key, &items));
+        let format = format.unwrap_or_else(|| dialects::detect_in_body(&object, key, &items));
         return Ok(opened(body, format, list, &items, Some(&object)));
     }
     let is_message = object.get("role").is_some() || object.get("from").is_some();
@@ -199,7 +199,7 @@ fn open_lines(body: &str, values: &[&str], format: Option<Format>) -> Result<Ope
     if !is_any_object {
         return Err(DecodeError::NoMessages { found: format!("{} values in a row", values.len()) });
     }
-    let format = format.unwrap_or_else(|| dialects::of_messages(values));
+    let format = format.unwrap_or_else(|| dialects::detect_in_messages(values));
     let first = json::span(body, values[0]);
     let last = json::span(body, values[values.len() - 1]);
     let messages: Vec<_> = values.iter().map(|value| json::span(body, value)).collect();

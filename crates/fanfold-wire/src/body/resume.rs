@@ -45,9 +45,9 @@ pub(crate) fn open(body: &str, format: crate::Format, held: &HeldBody<'_>) -> Op
     if !is_the_list {
         return None;
     }
-    let shifted = |place: &Range<usize>| {
-        let by = if place.start >= first.end { n_between } else { 0 };
-        place.start + by..place.end + by
+    let shifted = |range: &Range<usize>| {
+        let offset = if range.start >= first.end { n_between } else { 0 };
+        range.start + offset..range.end + offset
     };
     let frame = opened.frame;
     let messages: Vec<_> =

@@ -47,7 +47,7 @@ impl<'a> Content<'a> {
             };
         }
         match json::array(value) {
-            Some(parts) => Content::of_parts(&parts, Cow::Borrowed(value)),
+            Some(parts) => Content::from_parts(&parts, Cow::Borrowed(value)),
             None if value == "null" => {
                 Content { raw: Cow::Borrowed(value), is_plain: false, ..Content::plain("") }
             }
@@ -67,7 +67,7 @@ impl<'a> Content<'a> {
     }
 
     /// Reads parts. `raw` is their original, which may be a slice of a longer list.
-    pub(crate) fn of_parts(parts: &[&'a str], raw: Cow<'a, str>) -> Content<'a> {
+    pub(crate) fn from_parts(parts: &[&'a str], raw: Cow<'a, str>) -> Content<'a> {
         let mut content = Content { raw, is_plain: false, ..Content::plain("") };
         let mut texts = Vec::new();
         for (i, part) in parts.iter().enumerate() {

@@ -50,7 +50,7 @@ pub struct Repair {
 impl Repair {
     /// The description in a request without folds, which is sent unchanged.
     pub fn describe_unchanged(&self) -> String {
-        format!("{}{}; left as it came", self.location(), self.oddity.describe().0)
+        format!("{}{}; left unchanged", self.location(), self.oddity.describe().0)
     }
 
     fn location(&self) -> String {
@@ -109,27 +109,29 @@ impl Oddity {
             Oddity::OrphanResult(id) => {
                 (format!("a result without its call ({id})"), "sent as text of the harness")
             }
-            Oddity::MissingId(id) => return ("a call without an id".to_owned(), format!("called {id}")),
+            Oddity::MissingId(id) => return ("a call without an id".to_owned(), format!("renamed to {id}")),
             Oddity::DuplicateId(id) => {
-                return ("a call with the id of another".to_owned(), format!("called {id}"));
+                return ("a call with the id of another".to_owned(), format!("renamed to {id}"));
             }
             Oddity::UnnamedResult => {
-                ("a result that names no call".to_owned(), "given to the first one waiting")
+                ("a result that names no call".to_owned(), "given to the first waiting call")
             }
             Oddity::NamelessCall => ("a call without the name of a tool".to_owned(), "kept"),
             Oddity::NoArguments(tool) => (format!("the arguments of {tool} are null"), "sent as {}"),
             Oddity::ArgumentsNotJson(tool) => (format!("the arguments of {tool} are not JSON"), "kept"),
             Oddity::LateResult(id) => {
-                (format!("the result of {id} stands away from its call"), "moved behind it")
+                (format!("the result of {id} does not follow its call"), "moved after it")
             }
-            Oddity::LoneSurrogate => ("half a surrogate pair".to_owned(), "read as U+FFFD, kept as it came"),
-            Oddity::UnknownRole(role) => (format!("the role `{role}` is not known"), "kept as it came"),
-            Oddity::NotAMessage => ("no message".to_owned(), "kept as it came"),
+            Oddity::LoneSurrogate => {
+                ("half a surrogate pair".to_owned(), "decoded as U+FFFD, sent unchanged")
+            }
+            Oddity::UnknownRole(role) => (format!("the role `{role}` is not known"), "sent unchanged"),
+            Oddity::NotAMessage => ("not a message".to_owned(), "sent unchanged"),
             Oddity::TooManyCalls => {
-                ("more calls in one reply than can be told apart".to_owned(), "the rest are kept")
+                ("more calls in one reply than can be numbered".to_owned(), "the rest are kept")
             }
             Oddity::NeverAnswered(id) => {
-                (format!("a call that was never answered ({id})"), "sent with a result that says so")
+                (format!("a call that was never answered ({id})"), "sent with a placeholder result")
             }
         };
         (what, treatment.to_owned())

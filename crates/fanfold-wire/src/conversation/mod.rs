@@ -79,8 +79,8 @@ impl Conversation {
         (conversation, changes)
     }
 
-    /// Locates the messages of a body that extends this one, parsing only the new part; `None` if the whole body must be
-    /// parsed.
+    /// Locates the messages of a body that extends this one, parsing only the new part; `None` if the whole body
+    /// must be parsed.
     pub fn resume(&self, body: &str) -> Option<Incoming> {
         let is_a_body = self.n_body_messages == self.spans.len() && self.n_body_bytes == self.text.len();
         let held = HeldBody { body: &self.text, frame: &self.frame, messages: &self.spans };
@@ -315,8 +315,8 @@ impl Conversation {
             return self.messages().map(Cow::Borrowed).collect();
         }
         let source = self.source(transcript);
-        let sends = outgoing::sends(&source, view);
-        let messages = self.format.dialect().encode(&source, &sends, self.n_markers_outside());
+        let items_to_send = outgoing::items_to_send(&source, view);
+        let messages = self.format.dialect().encode(&source, &items_to_send, self.n_markers_outside());
         messages.into_iter().map(|message| message.json).collect()
     }
 
@@ -357,7 +357,7 @@ impl Conversation {
             })
         };
         let mut messages: Vec<Encoded<T>> = Vec::new();
-        for item in &outgoing::sends(&source, view) {
+        for item in &outgoing::items_to_send(&source, view) {
             match item {
                 SendItem::Group { message, is_raw: true, .. } => {
                     messages.push(Encoded { role: source.role(*message), value: unchanged(*message) });

@@ -140,7 +140,7 @@ pub(crate) enum SendItem<'v> {
 }
 
 /// The items to send, in order.
-pub(crate) fn sends<'v>(source: &EncodeSource<'_, '_>, view: &'v View) -> Vec<SendItem<'v>> {
+pub(crate) fn items_to_send<'v>(source: &EncodeSource<'_, '_>, view: &'v View) -> Vec<SendItem<'v>> {
     let n_entries = source.map.anchors.len().min(source.transcript.len());
     let last_sent = view.items.iter().rposition(|item| match item {
         Item::Note { .. } => true,
@@ -148,22 +148,22 @@ pub(crate) fn sends<'v>(source: &EncodeSource<'_, '_>, view: &'v View) -> Vec<Se
             source.map.anchors.get(entry.index()).is_some_and(|anchor| !anchor.portions.is_empty())
         }
     });
-    let mut list = SendList { source, sends: Vec::new(), is_sent: vec![false; n_entries], next: 0 };
+    let mut list = SendList { source, items: Vec::new(), is_sent: vec![false; n_entries], next: 0 };
     for (i, item) in view.items.iter().enumerate() {
         let is_last = Some(i) == last_sent;
         match item {
-            Item::Note { text, voice } => list.sends.push(SendItem::Note { text, voice: *voice }),
+            Item::Note { text, voice } => list.items.push(SendItem::Note { text, voice: *voice }),
             Item::Whole(entry) => list.entry(*entry, &[], is_last),
             Item::Edited(entry, edits) => list.entry(*entry, edits, is_last),
         }
     }
     list.skip_to(n_entries);
-    list.sends
+    list.items
 }
 
 struct SendList<'s, 'v> {
     source: &'s EncodeSource<'s, 's>,
-    sends: Vec<SendItem<'v>>,
+    items: Vec<SendItem<'v>>,
     is_sent: Vec<bool>,
     /// The first entry that is neither sent nor left out yet.
     next: usize,
@@ -192,7 +192,7 @@ impl<'v> SendList<'_, 'v> {
             }
         }
         self.next = end;
-        self.sends.push(SendItem::Gap(gap));
+        self.items.push(SendItem::Gap(gap));
     }
 
     fn send(&mut self, entry: EntryId, edits: &'v [Edit], is_last: bool) {
@@ -209,7 +209,7 @@ impl<'v> SendList<'_, 'v> {
         }
         for (i, call) in step.calls.iter().enumerate() {
             if call.result.is_none() {
-                self.sends.push(SendItem::Missing(CallId { step: entry, call: i as u16 }));
+                self.items.push(SendItem::Missing(CallId { step: entry, call: i as u16 }));
             }
         }
     }
@@ -218,7 +218,7 @@ impl<'v> SendList<'_, 'v> {
         let at = portion.source.origin.message as usize;
         let facts = self.source.map.messages.get(at).copied().unwrap_or_default();
         let is_untouched = !facts.needs_encoding && !portion.is_edited();
-        if let Some(SendItem::Group { message, portions, is_clean, is_raw }) = self.sends.last_mut()
+        if let Some(SendItem::Group { message, portions, is_clean, is_raw }) = self.items.last_mut()
             && *message == at
         {
             let is_in_order =
@@ -229,7 +229,7 @@ impl<'v> SendList<'_, 'v> {
             return;
         }
         let is_raw = is_untouched && facts.n_portions == 1;
-        self.sends.push(SendItem::Group {
+        self.items.push(SendItem::Group {
             message: at,
             portions: vec![portion],
             is_clean: is_untouched,

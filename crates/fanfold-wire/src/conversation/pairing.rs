@@ -33,7 +33,7 @@ impl Pairing {
 
     /// Takes the call of a result: the newest step's first call with the id, or else its first without one.
     pub(crate) fn take(&mut self, id: Option<&str>) -> Option<CallId> {
-        if let Some(call) = id.and_then(|id| self.newest_of(id)) {
+        if let Some(call) = id.and_then(|id| self.newest_with_id(id)) {
             self.close(call, id);
             return Some(call);
         }
@@ -56,7 +56,7 @@ impl Pairing {
         !self.unnamed.is_empty()
     }
 
-    fn newest_of(&self, id: &str) -> Option<CallId> {
+    fn newest_with_id(&self, id: &str) -> Option<CallId> {
         let waiting = self.by_id.get(id)?;
         let first = CallId { step: waiting.last()?.step, call: 0 };
         waiting.range(first..).next().copied()
@@ -86,12 +86,12 @@ impl Ids {
             self.used.insert(id.to_owned());
             return id.to_owned();
         }
-        let mut made = format!("call_{}_{call}", step.0);
-        while self.used.contains(&made) {
-            made.push('_');
+        let mut generated = format!("call_{}_{call}", step.0);
+        while self.used.contains(&generated) {
+            generated.push('_');
         }
-        self.used.insert(made.clone());
-        made
+        self.used.insert(generated.clone());
+        generated
     }
 }
 

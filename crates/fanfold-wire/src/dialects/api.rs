@@ -71,7 +71,7 @@ pub(crate) trait Replies: Sync {
     /// Returns whether an event only announces that a reply begins.
     fn is_preamble(&self, event: &Event, data: &str) -> bool;
 
-    /// Returns whether `input` in a usage leaves out what the cache took part in, and cache writes are always reported.
+    /// Returns whether `input` in a usage excludes cache reads and writes, and cache writes are always reported.
     fn counts_cache_separately(&self) -> bool {
         false
     }
@@ -201,7 +201,8 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Returns whether the first segment of a path, after a version, is one of some resources, separated by spaces. The root belongs to every API.
+/// Returns whether the first segment of a path, after a version, is one of some resources, separated by spaces. The
+/// root belongs to every API.
 pub(crate) fn is_below(path: &str, resources: &str) -> bool {
     let path = path.trim_matches('/');
     let path =

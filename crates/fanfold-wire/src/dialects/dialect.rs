@@ -25,7 +25,7 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// The most common values.
-    pub(crate) const USUAL: Facts = Facts {
+    pub(crate) const DEFAULT: Facts = Facts {
         name: "",
         list_key: "messages",
         allows_text_for_list: false,
@@ -68,7 +68,7 @@ pub(crate) trait Dialect: Sync {
     fn encode<'a>(
         &self,
         source: &EncodeSource<'a, '_>,
-        sends: &[SendItem<'_>],
+        items_to_send: &[SendItem<'_>],
         n_markers_outside: usize,
     ) -> Vec<OutMessage<'a>>;
 
@@ -77,12 +77,12 @@ pub(crate) trait Dialect: Sync {
         None
     }
 
-    /// The provider's side of the dialect; file formats have none.
+    /// The HTTP interface of the dialect; `None` for file formats.
     fn api(&self) -> Option<&'static dyn Api> {
         None
     }
 }
 
-/// Encodes one message; `None` if it is left out.
+/// Encodes one message; `None` omits it.
 pub(crate) type MessageEncoder =
     for<'a, 't, 's, 'v> fn(&EncodeSource<'a, 't>, &'s SendItem<'v>) -> Option<OutMessage<'a>>;

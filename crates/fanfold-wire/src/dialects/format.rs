@@ -25,7 +25,7 @@ impl Format {
         Format::ALL.iter().find(serves).copied()
     }
 
-    /// The provider whose format it is; file formats have none.
+    /// The provider whose format it is; `None` for file formats.
     pub fn provider(self) -> Option<&'static Provider> {
         self.api().map(|api| api.provider())
     }
@@ -118,21 +118,21 @@ pub(crate) fn allows_text_for_list(key: &str) -> bool {
 }
 
 /// The format of a whole body whose messages are under a key: by its fields, or else by its messages.
-pub(crate) fn of_body(body: &Object<'_>, list_key: &str, messages: &[&str]) -> Format {
+pub(crate) fn detect_in_body(body: &Object<'_>, list_key: &str, messages: &[&str]) -> Format {
     let mut with_key = Format::ALL.iter().filter(|format| format.facts().list_key == list_key);
     if let (Some(only), None) = (with_key.next(), with_key.next()) {
         return *only;
     }
     let found = by_specificity().find(|format| format.dialect().recognises_body(body));
-    found.unwrap_or_else(|| of_messages(messages))
+    found.unwrap_or_else(|| detect_in_messages(messages))
 }
 
 /// The format of a list of messages: that of the first message with a characteristic of one format.
-pub(crate) fn of_messages(messages: &[&str]) -> Format {
-    messages.iter().find_map(|message| of_message(message)).unwrap_or_default()
+pub(crate) fn detect_in_messages(messages: &[&str]) -> Format {
+    messages.iter().find_map(|message| detect_in_message(message)).unwrap_or_default()
 }
 
-fn of_message(message: &str) -> Option<Format> {
+fn detect_in_message(message: &str) -> Option<Format> {
     let message = Object::parse(message)?;
     if let Some(format) = by_specificity().find(|format| format.dialect().recognises_message(&message)) {
         return Some(format);

@@ -17,7 +17,7 @@ pub use api::{Headers, Provider};
 pub(crate) use chat::StreamedCalls;
 pub(crate) use dialect::{Dialect, Facts, MessageEncoder};
 pub use format::{FormatError, detect};
-pub(crate) use format::{allows_text_for_list, list_keys, of_body, of_messages};
+pub(crate) use format::{allows_text_for_list, detect_in_body, detect_in_messages, list_keys};
 
 macro_rules! registry {
     ($($(#[$doc:meta])* $name:ident = $module:ident,)*) => {

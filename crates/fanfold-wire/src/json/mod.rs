@@ -38,8 +38,8 @@ impl<'a> Object<'a> {
     pub(crate) fn parse_and_list(raw: &'a str, keys: &[&str]) -> Option<(Object<'a>, Option<List<'a>>)> {
         let mut list = None;
         let object = Object::parse_with(raw, |key, at| {
-            let is_wanted = list.is_none() && keys.contains(&key);
-            match if is_wanted { items(raw, at) } else { None } {
+            let is_list_key = list.is_none() && keys.contains(&key);
+            match if is_list_key { items(raw, at) } else { None } {
                 Some((items, end)) => {
                     list = Some(List { raw: &raw[at..end], items });
                     end
@@ -170,7 +170,7 @@ pub(crate) fn locate(raw: &str, offsets: &[usize]) -> Vec<usize> {
     let inner = inner(raw).unwrap_or_default();
     let base = 1;
     let mut found = Vec::with_capacity(offsets.len());
-    let mut wanted = offsets.iter().copied().peekable();
+    let mut remaining = offsets.iter().copied().peekable();
     let mut read = 0;
     for (at, unit) in Units::new(inner) {
         let width = match unit {
@@ -178,13 +178,13 @@ pub(crate) fn locate(raw: &str, offsets: &[usize]) -> Vec<usize> {
             Unit::Char(c) => c.len_utf8(),
             Unit::Broken => char::REPLACEMENT_CHARACTER.len_utf8(),
         };
-        while let Some(offset) = wanted.next_if(|offset| *offset < read + width) {
+        while let Some(offset) = remaining.next_if(|offset| *offset < read + width) {
             let is_inside_run = matches!(unit, Unit::Run(_));
             found.push(base + at + if is_inside_run { offset - read } else { 0 });
         }
         read += width;
     }
-    found.extend(wanted.map(|_| base + inner.len()));
+    found.extend(remaining.map(|_| base + inner.len()));
     found
 }
 
@@ -301,9 +301,9 @@ fn skip_string(bytes: &[u8], open: usize) -> usize {
 }
 
 /// The next position of either byte from `start`, or the end.
-fn find_either(bytes: &[u8], start: usize, wanted: [u8; 2]) -> usize {
+fn find_either(bytes: &[u8], start: usize, either: [u8; 2]) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
-    memchr::memchr2(wanted[0], wanted[1], rest).map_or(bytes.len(), |at| start + at)
+    memchr::memchr2(either[0], either[1], rest).map_or(bytes.len(), |at| start + at)
 }
 
 fn skip_value(bytes: &[u8], start: usize) -> usize {

@@ -8,7 +8,7 @@ const MAX_ERROR: usize = 256 << 10;
 const MAX_TEXT: usize = 8 << 10;
 
 /// The text of an error in lower case, with single spaces and without quotes.
-pub(super) fn words_of(body: &[u8]) -> String {
+pub(super) fn normalised_text(body: &[u8]) -> String {
     normalise(&collect_text(body))
 }
 
@@ -145,27 +145,27 @@ fn normalise(text: &str) -> String {
 }
 
 /// The number that follows a phrase.
-pub(super) fn after(text: &str, words: &str) -> Option<u64> {
+pub(super) fn number_after(text: &str, words: &str) -> Option<u64> {
     text.match_indices(words).find_map(|(at, _)| {
         let rest = text[at + words.len()..].trim_start_matches([' ', '(', '[', ':', '=', '<', '>']);
         let rest = rest.strip_prefix("about ").or_else(|| rest.strip_prefix("at least ")).unwrap_or(rest);
-        leading(rest)
+        leading_number(rest)
     })
 }
 
 /// The number that precedes a phrase.
-pub(super) fn before(text: &str, words: &str) -> Option<u64> {
+pub(super) fn number_before(text: &str, words: &str) -> Option<u64> {
     text.match_indices(words).find_map(|(at, _)| {
         let head = text[..at].trim_end();
         let head = head.strip_suffix("tokens").unwrap_or(head).trim_end();
         let start = head.rfind(|c: char| !c.is_ascii_digit() && c != ',').map_or(0, |i| i + 1);
         // The character before the number may have several bytes.
         let start = (start..=head.len()).find(|i| head.is_char_boundary(*i))?;
-        leading(head[start..].trim_start_matches(','))
+        leading_number(head[start..].trim_start_matches(','))
     })
 }
 
-fn leading(text: &str) -> Option<u64> {
+fn leading_number(text: &str) -> Option<u64> {
     let bytes = text.as_bytes();
     let mut digits = String::new();
     let mut at = 0;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn text_is_found_in_every_wrapping() {
-        let told = "too long: 5 > 4";
+        let expected = "too long: 5 > 4";
         let bodies = [
             r#"{"error":{"message":"Too long: 5 > 4"}}"#,
             r#"[{"error":{"message":"Too\n long: 5 \u003e 4","errors":[]}}]"#,
@@ -198,8 +198,8 @@ mod tests {
             "Too long: 5 > 4",
         ];
         for body in bodies {
-            let words = words_of(body.as_bytes());
-            assert!(words.contains(told), "{body} -> {words}");
+            let words = normalised_text(body.as_bytes());
+            assert!(words.contains(expected), "{body} -> {words}");
         }
     }
 
@@ -226,18 +226,18 @@ mod tests {
     #[test]
     fn quoted_requests_are_ignored() {
         let body = r#"{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required","input":{"content":"prompt is too long"}}]}"#;
-        assert_eq!(words_of(body.as_bytes()), "missing | field required |");
+        assert_eq!(normalised_text(body.as_bytes()), "missing | field required |");
     }
 
     #[test]
     fn numbers_are_found_next_to_phrases() {
-        assert_eq!(after("limit is (200,000 tokens)", "limit is"), Some(200_000));
-        assert_eq!(after("limit is 12, 3", "limit is"), Some(12));
-        assert_eq!(after("limit is big, the limit is 7", "limit is"), Some(7));
-        assert_eq!(before("(1,234 in the messages", "in the messages"), Some(1234));
-        assert_eq!(before("é12 tokens in the messages", "in the messages"), Some(12));
-        assert_eq!(before("in the messages", "in the messages"), None);
-        assert_eq!(after("limit is 99999999999999999999999", "limit is"), None);
+        assert_eq!(number_after("limit is (200,000 tokens)", "limit is"), Some(200_000));
+        assert_eq!(number_after("limit is 12, 3", "limit is"), Some(12));
+        assert_eq!(number_after("limit is big, the limit is 7", "limit is"), Some(7));
+        assert_eq!(number_before("(1,234 in the messages", "in the messages"), Some(1234));
+        assert_eq!(number_before("é12 tokens in the messages", "in the messages"), Some(12));
+        assert_eq!(number_before("in the messages", "in the messages"), None);
+        assert_eq!(number_after("limit is 99999999999999999999999", "limit is"), None);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         for body in
             [&b""[..], b"{", b"\xff\xfe", b"\\u12", b"\\", b"[[[[[[[[[[[[[[[[\"x\"]]]]]]]]]]]]]]]]", b"null"]
         {
-            let _ = words_of(body);
+            let _ = normalised_text(body);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! are read if the text has them. Similar errors (rate limits, quotas, image sizes) are not refusals for length.
 
 use crate::json::{self, Object};
-use crate::reply::error_text::{after, before, words_of};
+use crate::reply::error_text::{normalised_text, number_after, number_before};
 
 /// A provider refused a request because it is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,8 +80,8 @@ impl PromptFill {
         PromptFill { tokens, percent: tokens.saturating_mul(100) / window.max(1) }
     }
 
-    /// Returns whether a status 400 without text may be a refusal for length. The window of the model table does not decide
-    /// alone, because providers with smaller windows send such errors.
+    /// Returns whether a status 400 without text may be a refusal for length. The window of the model table does
+    /// not decide alone, because providers with smaller windows send such errors.
     fn may_be_too_long(self) -> bool {
         self.tokens >= LONG || self.percent >= NEARLY_FULL
     }
@@ -99,18 +99,18 @@ const STATUSES: &[u16] = &[200, 400, 413, 422, 500, 502, 503];
 ///
 /// The size of the request decides if the reply has no text.
 pub fn refusal(status: u16, body: &[u8], fill: PromptFill) -> Option<Refusal> {
-    let words = words_of(body);
+    let words = normalised_text(body);
     let is_without_text =
         words.is_empty() || matches!(&*words, "bad request" | "status 400" | "400 bad request");
     match status {
         413 if is_without_text => Some(Refusal { cause: Cause::Body, ..Refusal::default() }),
         400 if is_without_text => fill.may_be_too_long().then(Refusal::default),
-        429 => long_tier(&words).or_else(|| over_a_rate(&words)),
-        413 => over_a_rate(&words).or_else(|| in_words(&words)).or_else(|| {
+        429 => long_context_tier(&words).or_else(|| exceeded_rate_limit(&words)),
+        413 => exceeded_rate_limit(&words).or_else(|| find_refusal(&words)).or_else(|| {
             let is_other = NOT_LENGTH.iter().any(|phrase| words.contains(phrase));
             (!is_other).then_some(Refusal { cause: Cause::Body, ..Refusal::default() })
         }),
-        status if STATUSES.contains(&status) => in_words(&words),
+        status if STATUSES.contains(&status) => find_refusal(&words),
         _ => None,
     }
 }
@@ -124,22 +124,22 @@ pub fn refusal_in_reply(body: &[u8]) -> Option<Refusal> {
     if has_content && !is_error {
         return None;
     }
-    in_any_words(&words_of(body))
+    find_refusal_of_any_kind(&normalised_text(body))
 }
 
 /// Reads the JSON of an error in a stream, which has no status, as a refusal for length.
 pub(crate) fn refusal_in_error(error: &str) -> Option<Refusal> {
-    in_any_words(&words_of(error.as_bytes()))
+    find_refusal_of_any_kind(&normalised_text(error.as_bytes()))
 }
 
-fn in_any_words(words: &str) -> Option<Refusal> {
-    long_tier(words).or_else(|| over_a_rate(words)).or_else(|| in_words(words))
+fn find_refusal_of_any_kind(words: &str) -> Option<Refusal> {
+    long_context_tier(words).or_else(|| exceeded_rate_limit(words)).or_else(|| find_refusal(words))
 }
 
 /// Reads an error reply as a refusal of the requested output, if it is one.
 pub fn too_much_output(status: u16, body: &[u8]) -> Option<TooMuchOutput> {
     let is_refusal = matches!(status, 400 | 422);
-    if is_refusal { output_in_words(&words_of(body)) } else { None }
+    if is_refusal { find_output_refusal(&normalised_text(body)) } else { None }
 }
 
 /// Phrases of refusals for length. A text matches if it has all parts of a phrase in order.
@@ -229,14 +229,14 @@ const NOT_LENGTH: &[&str] = &[
     "invalid 'tools",
 ];
 
-fn in_words(words: &str) -> Option<Refusal> {
+fn find_refusal(words: &str) -> Option<Refusal> {
     let is_other = NOT_LENGTH.iter().any(|phrase| words.contains(phrase));
-    if is_other || output_in_words(words).is_some() {
+    if is_other || find_output_refusal(words).is_some() {
         return None;
     }
     let (_, cause) = TOO_LONG.iter().find(|(phrase, _)| matches_phrase(words, phrase))?;
     match cause {
-        Cause::Prompt | Cause::Total => Some(measured(words, *cause)),
+        Cause::Prompt | Cause::Total => Some(refusal_with_sizes(words, *cause)),
         Cause::Body | Cause::Unknown => Some(Refusal { cause: *cause, ..Refusal::default() }),
     }
 }
@@ -250,22 +250,22 @@ fn matches_phrase(words: &str, phrase: &[&str]) -> bool {
 }
 
 /// Anthropic's refusal of a prompt beyond its standard tier. The limit is documented, and not in the error.
-fn long_tier(words: &str) -> Option<Refusal> {
+fn long_context_tier(words: &str) -> Option<Refusal> {
     let is_tier = words.contains("extra usage is required for long context");
     is_tier.then_some(Refusal { cause: Cause::Prompt, limit: Some(200_000), ..Refusal::default() })
 }
 
 /// A rate limit that a single request exceeds: a refusal for length, because a retry would fail too. If other requests
 /// of the same minute count, a retry helps.
-fn over_a_rate(words: &str) -> Option<Refusal> {
+fn exceeded_rate_limit(words: &str) -> Option<Refusal> {
     let (_, rest) = words.split_once("request too large for")?;
     let is_shared = rest.contains(", used");
-    let limit = after(rest, ": limit").filter(|_| !is_shared)?;
-    let size = after(rest, ", requested").filter(|size| *size > limit)?;
+    let limit = number_after(rest, ": limit").filter(|_| !is_shared)?;
+    let size = number_after(rest, ", requested").filter(|size| *size > limit)?;
     Some(Refusal { cause: Cause::Total, limit: Some(limit), size: Some(size), output: None })
 }
 
-fn output_in_words(words: &str) -> Option<TooMuchOutput> {
+fn find_output_refusal(words: &str) -> Option<TooMuchOutput> {
     // vLLM has the same phrase for a prompt that leaves too little room.
     if words.contains("maximum context length") {
         return None;
@@ -283,9 +283,11 @@ fn output_in_words(words: &str) -> Option<TooMuchOutput> {
     let is_anthropic = words.contains("maximum allowed number of output tokens");
     let is_google = words.contains("maxoutputtokens") && words.contains("supported range");
     if is_anthropic {
-        return Some(TooMuchOutput { limit: words.split_once('>').and_then(|(_, rest)| after(rest, " ")) });
+        return Some(TooMuchOutput {
+            limit: words.split_once('>').and_then(|(_, rest)| number_after(rest, " ")),
+        });
     }
-    let limit = known.iter().find_map(|phrase| after(words, phrase));
+    let limit = known.iter().find_map(|phrase| number_after(words, phrase));
     (is_known || is_google).then_some(TooMuchOutput { limit })
 }
 
@@ -358,25 +360,26 @@ const SIZES: &[&str] = &[
 ];
 
 /// Reads limit and size.
-fn measured(words: &str, cause: Cause) -> Refusal {
+fn refusal_with_sizes(words: &str, cause: Cause) -> Refusal {
     // "178959 + 64000 > 200000" is Anthropic's.
-    if let Some(size) = after(words, "exceed context limit:") {
+    if let Some(size) = number_after(words, "exceed context limit:") {
         let sum = words.split_once("exceed context limit:").map_or("", |(_, rest)| rest);
-        let part = |mark: char| sum.split_once(mark).and_then(|(_, rest)| after(rest, " "));
+        let part = |mark: char| sum.split_once(mark).and_then(|(_, rest)| number_after(rest, " "));
         return Refusal { cause: Cause::Total, limit: part('>'), size: Some(size), output: part('+') };
     }
-    let limit = LIMITS.iter().find_map(|phrase| after(words, phrase));
+    let limit = LIMITS.iter().find_map(|phrase| number_after(words, phrase));
     let output =
         ["in the completion", "for the completion", "in the output", "output tokens", "max_new_tokens |"]
             .iter()
-            .find_map(|phrase| before(words, phrase))
-            .or_else(|| after(words, "is too large:"));
+            .find_map(|phrase| number_before(words, phrase))
+            .or_else(|| number_after(words, "is too large:"));
     let in_parts = ["in the messages", "in your prompt", "of text input", "from the input messages"]
         .iter()
-        .find_map(|phrase| before(words, phrase));
-    let in_parts = in_parts.map(|text| text + before(words, "of tool input").unwrap_or(0));
-    let size = in_parts.or_else(|| SIZES.iter().find_map(|phrase| after(words, phrase)));
-    let total = ["you requested a total of", "you requested"].iter().find_map(|phrase| after(words, phrase));
+        .find_map(|phrase| number_before(words, phrase));
+    let in_parts = in_parts.map(|text| text + number_before(words, "of tool input").unwrap_or(0));
+    let size = in_parts.or_else(|| SIZES.iter().find_map(|phrase| number_after(words, phrase)));
+    let total =
+        ["you requested a total of", "you requested"].iter().find_map(|phrase| number_after(words, phrase));
     let size = size.or_else(|| total.map(|total| total.saturating_sub(output.unwrap_or(0))));
     // If the output counts and the prompt alone would fit, their sum was too long.
     let is_sum =

@@ -157,7 +157,7 @@ impl ReplyScrubber {
                     self.decide(&fragment.text, was_text);
                     (if was_text { fed[before.len()..].to_owned() } else { fed }, begun)
                 };
-                keep(&mut self.shown_text, &own);
+                append_shown(&mut self.shown_text, &own);
                 if !begun.is_empty() {
                     undecided = Some((fragment.text.clone(), begun));
                 }
@@ -182,13 +182,13 @@ impl ReplyScrubber {
     }
 
     /// Releases the delayed events of a text, whose end was text or the start of a fence.
-    fn decide(&mut self, of: &str, was_text: bool) {
+    fn decide(&mut self, name: &str, was_text: bool) {
         for delayed in &mut self.delayed {
             if let DelayedEvent::Undecided { text, raw, shown, begun } = delayed
-                && text == of
+                && text == name
             {
                 if was_text {
-                    keep(&mut self.shown_text, begun);
+                    append_shown(&mut self.shown_text, begun);
                 } else {
                     self.n_scrubbed += 1;
                 }
@@ -202,7 +202,7 @@ impl ReplyScrubber {
         if self.texts.remove(text).is_some() {
             self.decide(text, true);
             if !self.shown_text.is_empty() && !self.shown_text.ends_with('\n') {
-                keep(&mut self.shown_text, "\n");
+                append_shown(&mut self.shown_text, "\n");
             }
         }
     }
@@ -229,7 +229,7 @@ impl ReplyScrubber {
         for value in self.format.api()?.texts_of_whole(&object) {
             let Some(text) = json::string(value).map(|text| text.text) else { continue };
             let shown = scrub(&text);
-            keep(&mut self.shown_text, &shown);
+            append_shown(&mut self.shown_text, &shown);
             if shown != text {
                 self.n_scrubbed += 1;
                 splices.replace(json::span(body, value), json::quote(&shown));
@@ -240,7 +240,7 @@ impl ReplyScrubber {
 }
 
 /// Appends to the shown text, up to its limit.
-fn keep(shown_text: &mut String, text: &str) {
+fn append_shown(shown_text: &mut String, text: &str) {
     let room = MAX_SHOWN_TEXT.saturating_sub(shown_text.len());
     shown_text.push_str(&text[..text.floor_char_boundary(room)]);
 }

@@ -303,7 +303,7 @@ impl ReplyJoiner {
                 self.has_reported = true;
             }
             let next = self.join.event(&mut self.state, &event, self.reader.reply(), &mut shown);
-            self.keep(event);
+            self.keep_event(event);
             if next == NextStep::Recall {
                 show(&mut effects, &mut shown);
                 let reply = self.finish_reader();
@@ -314,7 +314,7 @@ impl ReplyJoiner {
         effects
     }
 
-    fn keep(&mut self, event: Event) {
+    fn keep_event(&mut self, event: Event) {
         self.n_kept += event.raw().len();
         if self.n_kept <= MAX_KEPT {
             self.kept.push(event);

@@ -117,14 +117,14 @@ impl TextReader {
 mod tests {
     use super::*;
 
-    fn check(format: Format, carried: Transport, answer: &str, words: &str, has_thought: bool) {
+    fn check(format: Format, transport: Transport, answer: &str, words: &str, has_thought: bool) {
         for cut in 0..=answer.len() {
             let bytes = answer.as_bytes();
-            let mut spoken = TextReader::new(format, carried);
-            let mut heard = spoken.feed(&bytes[..cut]) + &spoken.feed(&bytes[cut..]);
-            let rest = spoken.end();
-            heard.push_str(&rest.rest);
-            assert_eq!((heard.as_str(), rest.has_thought), (words, has_thought), "{answer} cut at {cut}");
+            let mut reader = TextReader::new(format, transport);
+            let mut text = reader.feed(&bytes[..cut]) + &reader.feed(&bytes[cut..]);
+            let rest = reader.end();
+            text.push_str(&rest.rest);
+            assert_eq!((text.as_str(), rest.has_thought), (words, has_thought), "{answer} cut at {cut}");
         }
     }
 
@@ -159,21 +159,21 @@ mod tests {
             "{\"choices\":[{\"message\":{\"content\":7}}]}",
             "\u{feff}",
         ] {
-            for carried in [Transport::Whole, Transport::Stream] {
-                check(Format::Chat, carried, answer, "", false);
-                check(Format::Anthropic, carried, answer, "", false);
+            for transport in [Transport::Whole, Transport::Stream] {
+                check(Format::Chat, transport, answer, "", false);
+                check(Format::Anthropic, transport, answer, "", false);
             }
         }
     }
 
     #[test]
     fn refusals_are_read_from_their_field() {
-        let mut spoken = TextReader::new(Format::Chat, Transport::Stream);
+        let mut reader = TextReader::new(Format::Chat, Transport::Stream);
         assert_eq!(
-            spoken.feed(b"data: {\"choices\":[{\"delta\":{\"refusal\":\"I won't\"}}]}\n\ndata: [DONE]\n\n"),
+            reader.feed(b"data: {\"choices\":[{\"delta\":{\"refusal\":\"I won't\"}}]}\n\ndata: [DONE]\n\n"),
             ""
         );
-        assert!(spoken.is_done());
-        assert_eq!(spoken.end().refusal, "I won't");
+        assert!(reader.is_done());
+        assert_eq!(reader.end().refusal, "I won't");
     }
 }

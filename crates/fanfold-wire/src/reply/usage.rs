@@ -88,14 +88,14 @@ mod tests {
     use super::*;
     use crate::Format;
 
-    fn check(format: Format, told: &[&str], expected: Option<[u64; 4]>) {
+    fn check(format: Format, usages: &[&str], expected: Option<[u64; 4]>) {
         let mut counts = UsageCounts::default();
-        for usage in told {
+        for usage in usages {
             counts.read(usage);
         }
         let usage =
             counts.usage(format == Format::Anthropic).map(|u| [u.input, u.cached, u.written, u.output]);
-        assert_eq!(usage, expected, "{told:?}");
+        assert_eq!(usage, expected, "{usages:?}");
     }
 
     #[test]

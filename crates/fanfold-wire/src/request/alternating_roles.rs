@@ -35,15 +35,15 @@ mod tests {
     const NOTE: &str = r#"{"role":"user","content":"<fanfold>\nwhat was done\n</fanfold>"}"#;
 
     fn chat(messages: &[&str]) -> Option<String> {
-        let made =
+        let merged =
             alternate_roles(&format!(r#"{{"messages":[{}],"x":1}}"#, messages.join(", ")), Format::Chat);
-        assert!(made.as_deref().is_none_or(json::is_valid), "{made:?}");
-        made
+        assert!(merged.as_deref().is_none_or(json::is_valid), "{merged:?}");
+        merged
     }
 
     #[test]
     fn notes_are_merged_into_their_neighbours() {
-        let made = chat(&[
+        let merged = chat(&[
             r#"{"role":"system","content":"s"}"#,
             r#"{"role":"user","content":"\u0061 \"b\"","name":"ann"}"#,
             NOTE,
@@ -51,7 +51,7 @@ mod tests {
             r#"{"role":"assistant","content":"c"}"#,
         ]);
         assert_eq!(
-            made.as_deref(),
+            merged.as_deref(),
             Some(
                 r#"{"messages":[{"role":"system","content":"s"}, {"role":"user","content":[{"type":"text","text":"\u0061 \"b\"\n\n<fanfold>\nwhat was done\n</fanfold>"},{"type":"image_url"}],"name":"ann"}, {"role":"assistant","content":"c"}],"x":1}"#
             )
@@ -61,16 +61,22 @@ mod tests {
     #[test]
     fn a_result_takes_a_note_but_no_prompt() {
         let result = r#"{"role":"tool","tool_call_id":"1","content":"r"}"#;
-        let made = chat(&[result, NOTE]).unwrap();
-        assert!(made.contains(r#""tool_call_id":"1","content":"r\n\n<fanfold>\nwhat was done"#), "{made}");
+        let merged = chat(&[result, NOTE]).unwrap();
+        assert!(
+            merged.contains(r#""tool_call_id":"1","content":"r\n\n<fanfold>\nwhat was done"#),
+            "{merged}"
+        );
         assert_eq!(chat(&[result, r#"{"role":"user","content":"and?"}"#]), None);
     }
 
     #[test]
     fn adjacent_replies_are_merged_unless_a_call_loses_its_result() {
         let calling = r#"{"role":"assistant","tool_calls":[{"id":"1"}]}"#;
-        let made = chat(&[r#"{"role":"assistant","content":"a"}"#, calling]).unwrap();
-        assert!(made.contains(r#"[{"role":"assistant","tool_calls":[{"id":"1"}],"content":"a"}]"#), "{made}");
+        let merged = chat(&[r#"{"role":"assistant","content":"a"}"#, calling]).unwrap();
+        assert!(
+            merged.contains(r#"[{"role":"assistant","tool_calls":[{"id":"1"}],"content":"a"}]"#),
+            "{merged}"
+        );
         assert_eq!(chat(&[calling, r#"{"role":"assistant","content":"a"}"#]), None);
     }
 

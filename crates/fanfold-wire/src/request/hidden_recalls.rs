@@ -1,8 +1,8 @@
 //! Inserts recalls that the client was not shown into its next request.
 //!
-//! A model may call the recall tool and tools of the client in one reply. The client sees only its own calls, so its
-//! next request has a reply without the recalls. They are inserted after the client's calls, and their results after the
-//! client's results: the model sees every call that it made, with its result.
+//! A model may call the recall tool and tools of the client in one reply. The client sees only its own calls, so
+//! its next request has a reply without the recalls. They are inserted after the client's calls, and their results
+//! after the client's results: the model sees every call that it made, with its result.
 //!
 //! ```text
 //! call    read notes.md              call    read notes.md
@@ -71,25 +71,25 @@ pub fn insert_hidden_recalls(body: &str, format: Format, hidden: &[HiddenRecalls
 mod tests {
     use super::*;
 
-    fn beside(theirs: &[&str]) -> HiddenRecalls {
+    fn hidden(client_calls: &[&str]) -> HiddenRecalls {
         let call = ToolCall {
             id: "ours".into(),
             name: RECALL_TOOL.into(),
             arguments: r#"{"handle":"123456"}"#.into(),
         };
         HiddenRecalls {
-            client_calls: theirs.iter().map(|id| (*id).to_owned()).collect(),
+            client_calls: client_calls.iter().map(|id| (*id).to_owned()).collect(),
             recalls: vec![(call, "said".into())],
         }
     }
 
     fn check(format: Format, body: &str, expected: &str) {
-        let found = insert_hidden_recalls(body, format, &[beside(&["a", "b"])]);
+        let found = insert_hidden_recalls(body, format, &[hidden(&["a", "b"])]);
         assert_eq!(found.as_deref(), Some(expected), "{format}");
         assert_eq!(
-            insert_hidden_recalls(expected, format, &[beside(&["a", "b"])]),
+            insert_hidden_recalls(expected, format, &[hidden(&["a", "b"])]),
             None,
-            "it is there already"
+            "it is not inserted twice"
         );
     }
 
@@ -142,16 +142,16 @@ mod tests {
             (Format::Hermes, r#"{"messages":[{"id":"a"}]}"#),
         ];
         for (format, body) in none {
-            assert_eq!(insert_hidden_recalls(body, format, &[beside(&["a"])]), None, "{body}");
+            assert_eq!(insert_hidden_recalls(body, format, &[hidden(&["a"])]), None, "{body}");
         }
     }
 
     #[test]
     fn invalid_arguments_become_an_empty_object() {
-        let mut odd = beside(&["a"]);
-        odd.recalls[0].0.arguments = "nonsense".into();
+        let mut invalid = hidden(&["a"]);
+        invalid.recalls[0].0.arguments = "nonsense".into();
         let body = r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"a"}]},{"role":"tool","tool_call_id":"a"}]}"#;
-        let body = insert_hidden_recalls(body, Format::Chat, &[odd]).unwrap();
+        let body = insert_hidden_recalls(body, Format::Chat, &[invalid]).unwrap();
         assert!(body.contains(r#""arguments":"{}""#), "{body}");
     }
 }

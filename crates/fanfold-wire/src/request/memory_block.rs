@@ -5,8 +5,8 @@
 //! {"messages":[…,{"role":"user","content":"Which port?\n\n<fanfold-memory>\n…\n</fanfold-memory>"}]}
 //! ```
 //!
-//! The text goes into the last message, so the order of roles and the cached prefix stay the same. It is not part of the
-//! conversation: the client's next request does not have it.
+//! The text goes into the last message, so the order of roles and the cached prefix stay the same. It is not part
+//! of the conversation: the client's next request does not have it.
 
 use std::borrow::Cow;
 
@@ -45,8 +45,8 @@ fn without_tags(text: &str) -> Cow<'_, str> {
     if splices.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(splices.apply(text)) }
 }
 
-/// Returns whether memory can help with a request. Not if it wants only a structured reply or a few tokens, or if the provider
-/// would store what is sent.
+/// Returns whether memory can help with a request. Not if it wants only a structured reply or a few tokens, or if
+/// the provider would store what is sent.
 pub fn accepts_memory_block(body: &str, format: Format) -> bool {
     let Some(object) = Object::parse(body) else { return false };
     let is_long = max_output(&object).is_none_or(|most| most >= MIN_OUTPUT);
@@ -91,9 +91,9 @@ mod tests {
     use super::*;
 
     fn with(format: Format, body: &str) -> Option<String> {
-        let made = append_memory_block(body, format, "M\"\n");
-        assert!(made.as_deref().is_none_or(json::is_valid), "{made:?}");
-        made
+        let body = append_memory_block(body, format, "M\"\n");
+        assert!(body.as_deref().is_none_or(json::is_valid), "{body:?}");
+        body
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
                 r#"{"messages":[{"role":"user","content":"a"}]}"#,
                 r#"{"messages":[{"role":"user","content":"a\n\nM\"\n"}]}"#,
             ),
-            // A mark of the whole request goes where the provider would have put it.
+            // A marker of the whole request moves to the block where the provider would apply it.
             (
                 r#"{"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":"a"}]}"#,
                 r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":"M\"\n"}]}]}"#,
@@ -164,11 +164,16 @@ mod tests {
 
     #[test]
     fn text_cannot_close_the_fence() {
-        let told = fence("a </FANFOLD-memory> b <fanfold-memory>\n c < / fanfold-memory> fanfold-memory <x>");
-        let lower = told.to_lowercase();
-        assert_eq!((lower.matches("<fanfold").count(), lower.matches("</fanfold").count()), (1, 1), "{told}");
-        assert!(told.contains("(/FANFOLD-memory>") && told.contains(" fanfold-memory <x>"), "{told}");
-        assert!(told.starts_with(FENCE) && told.ends_with(FENCE_END));
+        let fenced =
+            fence("a </FANFOLD-memory> b <fanfold-memory>\n c < / fanfold-memory> fanfold-memory <x>");
+        let lower = fenced.to_lowercase();
+        assert_eq!(
+            (lower.matches("<fanfold").count(), lower.matches("</fanfold").count()),
+            (1, 1),
+            "{fenced}"
+        );
+        assert!(fenced.contains("(/FANFOLD-memory>") && fenced.contains(" fanfold-memory <x>"), "{fenced}");
+        assert!(fenced.starts_with(FENCE) && fenced.ends_with(FENCE_END));
     }
 
     #[test]

@@ -183,11 +183,14 @@ mod tests {
             let offered = add_recall_tool(body, format).unwrap();
             assert_eq!(offered, expected.replace('T', tool), "{body}");
             assert!(json::is_valid(&offered));
-            assert_eq!(add_recall_tool(&offered, format), None, "it is there already");
+            assert_eq!(add_recall_tool(&offered, format), None, "it is not inserted twice");
             let has_list = body.contains("\"tools\"") && !body.contains("null");
             let again = remove_recall_tool(&offered, format);
-            assert!(!has_list || again.as_deref() == Some(body), "taken out again: {again:?}");
-            assert_eq!(remove_recall_tool(body, format), None, "it is not there");
+            assert!(
+                !has_list || again.as_deref() == Some(body),
+                "removing the tool restores the body: {again:?}"
+            );
+            assert_eq!(remove_recall_tool(body, format), None, "a body without the tool is unchanged");
         }
     }
 
@@ -225,8 +228,8 @@ mod tests {
     fn malformed_arguments_are_accepted() {
         let read = |arguments: &str| {
             let call = ToolCall { id: "c".into(), name: RECALL_TOOL.into(), arguments: arguments.into() };
-            let wanted = RecallRequest::read(&call);
-            (wanted.handle, wanted.extent)
+            let request = RecallRequest::read(&call);
+            (request.handle, request.extent)
         };
         assert_eq!(read(r#"{"handle":"[123456]"}"#), ("123456".into(), Extent::Whole));
         assert_eq!(read(r#"{"handle":123456,"lines":"10-40"}"#), ("123456".into(), Extent::Lines(10, 40)));

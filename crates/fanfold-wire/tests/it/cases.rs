@@ -1,4 +1,4 @@
-//! Whole bodies by example: their entries, and the bodies after folds.
+//! Examples of bodies: their entries, and the bodies after folds.
 
 use expect_test::{Expect, expect};
 use fanfold_core::{CallId, Edit, Entry, EntryId, Item, Place, Speaker, Transcript, View, Voice};
@@ -6,7 +6,7 @@ use fanfold_wire::{Conversation, Format};
 use serde_json::value::RawValue;
 
 use crate::contract::transcript_of;
-use crate::valid;
+use crate::provider_rules;
 
 fn show(transcript: &Transcript) -> String {
     let mut shown = String::new();
@@ -56,7 +56,7 @@ fn check_encode(body: &str, items: Vec<Item>, expected: &Expect) {
     let view = View { items, ..View::default() };
     let messages = conversation.encode_messages(&transcript, &view);
     let encoded = conversation.encode(&transcript, &view);
-    assert_eq!(valid::check(conversation.format(), &encoded), Ok(()));
+    assert_eq!(provider_rules::check(conversation.format(), &encoded), Ok(()));
     expected.assert_eq(&format!("{}\n", messages.join("\n")));
 }
 
@@ -193,12 +193,12 @@ fn malformed_chat_is_kept_and_repaired() {
             ! message 2: the arguments of f are null; sent as {}
             ! message 2: the arguments of g are not JSON; kept
             ! message 2: a call with the id of another; called call_2_2
-            ! message 4: the result of call 1 of entry 2 stands away from its call; moved behind it
-            ! message 5: the result of call 2 of entry 2 stands away from its call; moved behind it
-            ! message 6: the result of call 0 of entry 2 stands away from its call; moved behind it
-            ! message 7: the role `banana` is not known; kept as it came
-            ! message 8: no message; kept as it came
-            ! message 9: half a surrogate pair; read as U+FFFD, kept as it came
+            ! message 4: the result of call 1 of entry 2 does not follow its call; moved after it
+            ! message 5: the result of call 2 of entry 2 does not follow its call; moved after it
+            ! message 6: the result of call 0 of entry 2 does not follow its call; moved after it
+            ! message 7: the role `banana` is not known; sent unchanged
+            ! message 8: not a message; sent unchanged
+            ! message 9: half a surrogate pair; decoded as U+FFFD, sent unchanged
         "#]],
     );
 }
@@ -406,9 +406,9 @@ fn malformed_anthropic_is_sent_valid() {
             4 user ""
             5 user "again"
             ! message 0: a call with the id of another; called call_1_1
-            ! message 1: the result of call 0 of entry 1 stands away from its call; moved behind it
+            ! message 1: the result of call 0 of entry 1 does not follow its call; moved after it
             ! message 1: a result without its call (nobody); sent as text of the harness
-            ! message 0: a call that was never answered (call_1_1); sent with a result that says so
+            ! message 0: a call that was never answered (call_1_1); sent with a placeholder result
         "#]],
     );
     let items = vec![whole(0), whole(1), whole(2), whole(3), whole(4), whole(5), note("end")];
@@ -461,7 +461,7 @@ fn responses_are_decoded() {
             5 harness "lost"
             6 user "next"
             ! message 11: a result without its call (nobody); sent as text of the harness
-            ! message 9: a call that was never answered (c3); sent with a result that says so
+            ! message 9: a call that was never answered (c3); sent with a placeholder result
         "#]],
     );
 }
@@ -615,24 +615,32 @@ fn unanswered_calls_are_reported() {
     let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"R"}}"#);
     let user = r#"{"role":"user","content":"hi"}"#.to_owned();
     let messages = [user.clone(), step(&["a", "b"]), result("b"), user, step(&["c"])];
-    let told = |conversation: &Conversation| -> Vec<String> {
+    let repairs = |conversation: &Conversation| -> Vec<String> {
         conversation.repairs().iter().map(ToString::to_string).collect()
     };
-    let never = "message 1: a call that was never answered (a); sent with a result that says so";
+    let never = "message 1: a call that was never answered (a); sent with a placeholder result";
     let (conversation, _) = Conversation::decode(format!("[{}]", messages.join(",")), None).unwrap();
-    assert_eq!(told(&conversation), [never]);
-    let left_alone = "message 1: a call that was never answered (a); left as it came";
-    assert_eq!(conversation.repairs()[0].describe_unchanged(), left_alone);
+    assert_eq!(repairs(&conversation), [never]);
+    let unchanged = "message 1: a call that was never answered (a); left unchanged";
+    assert_eq!(conversation.repairs()[0].describe_unchanged(), unchanged);
     // Appended messages report a call when another entry follows, and a late result by itself.
     let mut conversation = Conversation::empty(Format::Chat);
     let late = [result("a"), result("c")];
     for (i, message) in messages.iter().chain(&late).enumerate() {
         conversation.append(&[&RawValue::from_string(message.clone()).unwrap()]);
-        assert_eq!(told(&conversation).len(), [0, 0, 0, 1, 1, 2, 2][i], "{i}: {:?}", told(&conversation));
+        assert_eq!(
+            repairs(&conversation).len(),
+            [0, 0, 0, 1, 1, 2, 2][i],
+            "{i}: {:?}",
+            repairs(&conversation)
+        );
     }
     // A late result within one body answers its call.
     let body = format!("[{},{}]", messages.join(","), late.join(","));
     let (conversation, _) = Conversation::decode(&body, None).unwrap();
-    let told = told(&conversation);
-    assert!(told.len() == 1 && told[0].ends_with("stands away from its call; moved behind it"), "{told:?}");
+    let repairs = repairs(&conversation);
+    assert!(
+        repairs.len() == 1 && repairs[0].ends_with("does not follow its call; moved after it"),
+        "{repairs:?}"
+    );
 }

@@ -9,7 +9,7 @@ use fanfold_wire::{Change, Conversation, Format, Incoming};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::valid;
+use crate::provider_rules;
 
 const N_CASES: u64 = 2_000;
 
@@ -54,10 +54,10 @@ fn for_rich(check: impl Fn(Kind, &str, &mut Rng)) {
     for kind in Kind::ALL {
         for seed in 0..N_CASES {
             let body = rich(kind, seed);
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 check(kind, &body, &mut Rng::new(!seed));
             }));
-            assert!(told.is_ok(), "{kind:?}, seed {seed}:\n{body}");
+            assert!(result.is_ok(), "{kind:?}, seed {seed}:\n{body}");
         }
     }
 }
@@ -178,7 +178,7 @@ fn folded_bodies_are_valid() {
             return;
         }
         let encoded = conversation.encode(&transcript, &view);
-        if let Err(why) = valid::check(format(kind), &encoded) {
+        if let Err(why) = provider_rules::check(format(kind), &encoded) {
             panic!("{why}\n{encoded}");
         }
         let again = Conversation::decode(&encoded, Some(format(kind))).unwrap();
@@ -219,12 +219,12 @@ fn hostile_bodies_do_not_panic() {
     }
 }
 
-/// The texts of a transcript, none of which may be lost.
+/// The texts of a transcript. None of them may be lost.
 fn texts(transcript: &Transcript) -> Vec<String> {
     let mut texts = Vec::new();
     let mut push = |body: &Body| {
-        let is_said = !body.as_str().trim().is_empty();
-        texts.extend(is_said.then(|| body.as_str().to_owned()));
+        let has_text = !body.as_str().trim().is_empty();
+        texts.extend(has_text.then(|| body.as_str().to_owned()));
     };
     for entry in transcript.entries() {
         match entry {
@@ -317,9 +317,9 @@ fn an_edit_changes_one_location() {
         let (same_start, same_end) = common_ends(differing[0].0, differing[0].1);
         let n_changed = differing[0].0.len().saturating_sub(same_start + same_end);
         let text = body_at(&transcript, place).filter(|body| &**body.original() == body.as_str());
-        let n_said = text.filter(|text| !text.as_str().contains('\n')).map(|text| text.as_str().len());
-        if let Some(n_said) = n_said.filter(|_| !is_thought) {
-            assert!(n_changed <= 8 * n_said + 2, "{place:?} changed {n_changed} bytes of {old}");
+        let n_text = text.filter(|text| !text.as_str().contains('\n')).map(|text| text.as_str().len());
+        if let Some(n_text) = n_text.filter(|_| !is_thought) {
+            assert!(n_changed <= 8 * n_text + 2, "{place:?} changed {n_changed} bytes of {old}");
         }
     });
 }
@@ -358,7 +358,7 @@ fn body_at(transcript: &Transcript, place: Place) -> Option<&Body> {
 }
 
 /// The text at a location of a transcript.
-fn says(transcript: &Transcript, place: Place) -> Option<String> {
+fn text_at(transcript: &Transcript, place: Place) -> Option<String> {
     body_at(transcript, place).map(|body| body.as_str().trim().to_owned())
 }
 
@@ -387,11 +387,11 @@ fn an_edited_location_decodes_as_its_stub() {
             return;
         }
         for other in &places {
-            let (before, now) = (says(&transcript, *other), says(&after, *other));
+            let (before, now) = (text_at(&transcript, *other), text_at(&after, *other));
             if *other == place {
                 let is_stub =
                     now.as_deref().is_some_and(|now| now.contains("stub ü") || now.contains("args"));
-                assert!(is_stub, "{place:?} says {now:?} in\n{encoded}");
+                assert!(is_stub, "{place:?} has the text {now:?} in\n{encoded}");
             } else if kind == Kind::Responses && matches!(other, Place::Reasoning(_)) {
                 // If a stub replaces several messages, their thoughts go with them.
             } else {
@@ -437,13 +437,13 @@ fn a_longer_body_continues_a_shorter_one() {
         r#"{"messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":"ho"}],"model":"b"}"#;
     let (mut conversation, changes) = Conversation::decode(short, None).unwrap();
     let mut transcript = transcript_of(changes);
-    let more = continue_with(&mut conversation, long).expect("it is longer");
+    let more = continue_with(&mut conversation, long).expect("the new body is longer");
     assert_eq!(more.len(), 1);
     more.into_iter().for_each(|change| change.apply(&mut transcript, &Words));
     assert_eq!(conversation.encode(&transcript, &whole(&transcript)), long);
     assert_eq!(conversation.model(), Some("b"));
-    assert!(continue_with(&mut conversation, short).is_none(), "it is shorter");
+    assert!(continue_with(&mut conversation, short).is_none(), "the new body is shorter");
     let other = long.replace("hi", "HI");
-    assert!(continue_with(&mut conversation, &other).is_none(), "it is another");
+    assert!(continue_with(&mut conversation, &other).is_none(), "the new body is another conversation");
     assert_eq!(conversation.messages().len(), 2);
 }

@@ -4,13 +4,13 @@
 
 mod contract; // properties of all dialects, on generated bodies
 mod dialects; // the contract of a dialect, on samples of each
-mod valid; //    what each provider accepts, by its documentation
-mod cases; //    whole bodies, by eye
-mod speed; //    time that grows with the bytes and not faster
-mod refusals; // what providers say of a request that is too long
-mod replies; //  what answers say, however they are split
-mod streams; //  answers as each API documents them
-mod seen; //     what a client may see of an answer
-mod held; //     answers in which the recall tool is called
-mod summaries; // requests of a client for a summary
-mod scrubbed; // answers in which a model repeats its memory
+mod provider_rules; // the rules of each provider, by its documentation
+mod cases; //    whole bodies and their folded forms, as examples
+mod speed; //    time is linear in the bytes
+mod refusals; // errors of providers for requests that are too long
+mod replies; //  parsed replies, in chunks of any size
+mod streams; //  generated replies in the documented form of each API
+mod client_view; // a reply as its client sees it
+mod recall_rounds; // replies with calls of the recall tool
+mod summaries; // summary requests of clients
+mod memory_scrubbing; // replies in which a model repeats its memory

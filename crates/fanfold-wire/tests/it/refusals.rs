@@ -734,8 +734,8 @@ const OUTPUTS: &[(&str, &str, Option<u64>)] = &[
     ),
 ];
 
-fn shown(status: u16, body: &str, filled: PromptFill) -> Option<String> {
-    let refusal = refusal(status, body.as_bytes(), filled)?;
+fn shown(status: u16, body: &str, fill: PromptFill) -> Option<String> {
+    let refusal = refusal(status, body.as_bytes(), fill)?;
     let cause = format!("{:?}", refusal.cause).to_lowercase();
     let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
     Some(format!("{cause} {} {} {}", number(refusal.limit), number(refusal.size), number(refusal.output)))
@@ -745,10 +745,10 @@ fn shown(status: u16, body: &str, filled: PromptFill) -> Option<String> {
 fn known_refusals_are_recognised_with_their_numbers() {
     assert!(REFUSALS.len() >= 60);
     let mut wrong = Vec::new();
-    for (who, status, body, expected) in REFUSALS {
+    for (name, status, body, expected) in REFUSALS {
         let found = shown(*status, body, PromptFill::UNKNOWN);
         if found.as_deref() != Some(expected) {
-            wrong.push(format!("{who}: {expected} expected, {found:?} found"));
+            wrong.push(format!("{name}: {expected} expected, {found:?} found"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -756,14 +756,14 @@ fn known_refusals_are_recognised_with_their_numbers() {
 
 #[test]
 fn the_room_for_a_prompt_excludes_the_output() {
-    let room = |who: &str| {
-        let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
+    let room = |name: &str| {
+        let (_, status, body, _) = REFUSALS.iter().find(|(known, ..)| *known == name).unwrap();
         refusal(*status, body.as_bytes(), PromptFill::UNKNOWN).unwrap().room()
     };
     assert_eq!(room("Anthropic"), Some(200_000));
     assert_eq!(room("Anthropic, with the output"), Some(136_000));
     assert_eq!(room("OpenRouter"), Some(65_536 - 21_333));
-    // There is none for any prompt: the limit is all that can be said.
+    // The output alone fills the window, so the room is the whole limit.
     assert_eq!(room("vLLM, room for the output"), Some(8192));
     assert_eq!(room("OpenAI, more than a minute's tokens"), Some(30_000));
     assert_eq!(room("OpenAI, one string"), None);
@@ -772,8 +772,8 @@ fn the_room_for_a_prompt_excludes_the_output() {
 
 #[test]
 fn prompt_size_is_known_if_the_output_is_separate() {
-    let size = |who: &str| {
-        let (_, status, body, _) = REFUSALS.iter().find(|(there, ..)| *there == who).unwrap();
+    let size = |name: &str| {
+        let (_, status, body, _) = REFUSALS.iter().find(|(known, ..)| *known == name).unwrap();
         refusal(*status, body.as_bytes(), PromptFill::UNKNOWN).unwrap().prompt_size()
     };
     assert_eq!(size("Anthropic"), Some(213_462));
@@ -784,30 +784,30 @@ fn prompt_size_is_known_if_the_output_is_separate() {
 #[test]
 fn similar_errors_are_not_refusals() {
     assert!(OTHERS.len() >= 15);
-    for (who, status, body) in OTHERS {
-        assert_eq!(shown(*status, body, PromptFill::FULL), None, "{who}");
-        assert_eq!(too_much_output(*status, body.as_bytes()), None, "{who}");
+    for (name, status, body) in OTHERS {
+        assert_eq!(shown(*status, body, PromptFill::FULL), None, "{name}");
+        assert_eq!(too_much_output(*status, body.as_bytes()), None, "{name}");
     }
 }
 
 #[test]
 fn refused_output_is_distinguished() {
-    for (who, body, limit) in OUTPUTS {
-        assert_eq!(shown(400, body, PromptFill::FULL), None, "{who}");
+    for (name, body, limit) in OUTPUTS {
+        assert_eq!(shown(400, body, PromptFill::FULL), None, "{name}");
         let found = too_much_output(400, body.as_bytes());
-        assert_eq!(found.map(|found| found.limit), Some(*limit), "{who}");
+        assert_eq!(found.map(|found| found.limit), Some(*limit), "{name}");
     }
-    for (who, status, body, _) in REFUSALS {
-        assert_eq!(too_much_output(*status, body.as_bytes()), None, "{who}");
+    for (name, status, body, _) in REFUSALS {
+        assert_eq!(too_much_output(*status, body.as_bytes()), None, "{name}");
     }
 }
 
 #[test]
 fn an_empty_400_refuses_only_long_requests() {
     for body in ["", " \n", "{}", "Bad Request"] {
-        // A window that is nearly full, however small, and one of which only the table says that it is far from full.
-        for filled in [PromptFill::new(3_000, 4_000), PromptFill::new(38_000, 128_000)] {
-            assert_eq!(shown(400, body, filled).as_deref(), Some("unknown - - -"));
+        // A small window that is nearly full, and a long prompt in a large window, which the provider may have lowered.
+        for fill in [PromptFill::new(3_000, 4_000), PromptFill::new(38_000, 128_000)] {
+            assert_eq!(shown(400, body, fill).as_deref(), Some("unknown - - -"));
         }
         assert_eq!(shown(400, body, PromptFill::new(7_000, 128_000)), None);
     }

@@ -73,38 +73,38 @@ data: {"type":"response.completed","sequence_number":4,"response":{"id":"r1","mo
 
 "#;
 
-fn said(format: Format, carried: Transport, parts: &[&[u8]]) -> ParsedReply {
-    let mut reply = ReplyReader::new(format, carried);
+fn parse(format: Format, transport: Transport, parts: &[&[u8]]) -> ParsedReply {
+    let mut reply = ReplyReader::new(format, transport);
     for part in parts {
         reply.feed(part);
     }
     reply.end()
 }
 
-fn shown(said: &ParsedReply) -> String {
-    let calls: Vec<_> = said.calls.iter().map(|c| format!("{} {}({})", c.id, c.name, c.arguments)).collect();
-    let usage = said.usage.map(|u| format!("{}/{}/{}/{}", u.input, u.cached, u.written, u.output));
+fn shown(parse: &ParsedReply) -> String {
+    let calls: Vec<_> = parse.calls.iter().map(|c| format!("{} {}({})", c.id, c.name, c.arguments)).collect();
+    let usage = parse.usage.map(|u| format!("{}/{}/{}/{}", u.input, u.cached, u.written, u.output));
     format!(
         "{} {} | {} | {} | {} | {} | {}",
-        said.id.as_deref().unwrap_or("-"),
-        said.model.as_deref().unwrap_or("-"),
+        parse.id.as_deref().unwrap_or("-"),
+        parse.model.as_deref().unwrap_or("-"),
         usage.as_deref().unwrap_or("-"),
-        said.stop.as_deref().unwrap_or("-"),
+        parse.stop.as_deref().unwrap_or("-"),
         calls.join(", "),
-        said.failure.as_ref().map_or(String::new(), |f| format!("{}: {}", f.kind, f.message)),
-        if said.is_ended { "ended" } else { "cut" },
+        parse.failure.as_ref().map_or(String::new(), |f| format!("{}: {}", f.kind, f.message)),
+        if parse.is_ended { "ended" } else { "cut" },
     )
 }
 
-fn check(format: Format, carried: Transport, answer: &str, expected: &str) {
+fn check(format: Format, transport: Transport, answer: &str, expected: &str) {
     let bytes = answer.as_bytes();
-    assert_eq!(shown(&said(format, carried, &[bytes])), expected);
+    assert_eq!(shown(&parse(format, transport, &[bytes])), expected);
     for cut in 0..=bytes.len() {
         let (head, tail) = bytes.split_at(cut);
-        assert_eq!(shown(&said(format, carried, &[head, tail])), expected, "cut at {cut}");
+        assert_eq!(shown(&parse(format, transport, &[head, tail])), expected, "cut at {cut}");
     }
     let single: Vec<&[u8]> = bytes.chunks(1).collect();
-    assert_eq!(shown(&said(format, carried, &single)), expected, "byte by byte");
+    assert_eq!(shown(&parse(format, transport, &single)), expected, "byte by byte");
 }
 
 #[test]
@@ -202,19 +202,19 @@ fn errors_in_a_stream_are_read_and_refusals_for_length_recognised() {
         (Format::Chat, "data: {\"error\":\"it broke\"}\n\n", ": it broke", None),
     ];
     for (format, stream, failure, limit) in cases {
-        let said = said(format, Transport::Stream, &[stream.as_bytes()]);
-        let found = said.failure.as_ref().map(|f| format!("{}: {}", f.kind, f.message));
+        let parse = parse(format, Transport::Stream, &[stream.as_bytes()]);
+        let found = parse.failure.as_ref().map(|f| format!("{}: {}", f.kind, f.message));
         assert_eq!(found.as_deref(), Some(failure));
-        assert_eq!(said.refusal().map(|refusal| refusal.limit), limit, "{failure}");
+        assert_eq!(parse.refusal().map(|refusal| refusal.limit), limit, "{failure}");
     }
 }
 
 #[test]
 fn an_empty_reply_with_a_full_window_is_a_refusal() {
     let full = r#"{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"model_context_window_exceeded"}],"usage":{"prompt_tokens":4,"completion_tokens":0}}"#;
-    assert!(said(Format::Chat, Transport::Whole, &[full.as_bytes()]).refusal().is_some());
+    assert!(parse(Format::Chat, Transport::Whole, &[full.as_bytes()]).refusal().is_some());
     let cut = full.replace("\"completion_tokens\":0", "\"completion_tokens\":900");
-    assert!(said(Format::Chat, Transport::Whole, &[cut.as_bytes()]).refusal().is_none());
+    assert!(parse(Format::Chat, Transport::Whole, &[cut.as_bytes()]).refusal().is_none());
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn truncated_replies_are_not_complete() {
     {
         for cut in 0..stream.len() - 120 {
             let Some(head) = stream.get(..cut) else { continue };
-            let half = said(format, Transport::Stream, &[head.as_bytes()]);
+            let half = parse(format, Transport::Stream, &[head.as_bytes()]);
             assert!(!half.is_ended || half.stop.is_some());
         }
         // Every byte replaced once: nothing panics.
@@ -232,11 +232,11 @@ fn truncated_replies_are_not_complete() {
         for i in 0..bytes.len() {
             for byte in [b'"', b'{', b'\\', 0xff, b'\n'] {
                 let kept = std::mem::replace(&mut bytes[i], byte);
-                let _ = said(format, Transport::Stream, &[&bytes]);
+                let _ = parse(format, Transport::Stream, &[&bytes]);
                 bytes[i] = kept;
             }
         }
     }
-    let broken = said(Format::Chat, Transport::Whole, &[b"{\"id\":\"c1\",\"choices\":["]);
+    let broken = parse(Format::Chat, Transport::Whole, &[b"{\"id\":\"c1\",\"choices\":["]);
     assert!(!broken.is_ended && broken.id.is_none());
 }

@@ -12,9 +12,9 @@ pub(crate) enum Part {
     /// Text.
     Text(&'static str),
     /// A call of the recall tool, with a handle.
-    Ours(&'static str),
+    RecallCall(&'static str),
     /// A call of one of the client's tools.
-    Theirs(&'static str),
+    ClientCall(&'static str),
 }
 
 /// A reply of the provider.
@@ -28,14 +28,14 @@ pub(crate) struct Answer {
 
 impl Answer {
     fn has_call(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Ours(_) | Part::Theirs(_)))
+        self.parts.iter().any(|part| matches!(part, Part::RecallCall(_) | Part::ClientCall(_)))
     }
 
     fn call(&self, i: usize) -> Option<(String, &'static str, Value)> {
         let id = format!("call_{}_{i}", self.n);
         match self.parts[i] {
-            Part::Ours(handle) => Some((id, RECALL_TOOL, json!({"handle": handle, "lines": "1-9"}))),
-            Part::Theirs(path) => Some((id, "read", json!({"path": path, "note": "é \"quoted\""}))),
+            Part::RecallCall(handle) => Some((id, RECALL_TOOL, json!({"handle": handle, "lines": "1-9"}))),
+            Part::ClientCall(path) => Some((id, "read", json!({"path": path, "note": "é \"quoted\""}))),
             Part::Thinking(_) | Part::Text(_) => None,
         }
     }
@@ -76,7 +76,7 @@ impl Answer {
                 json!({"type": "thinking", "thinking": text, "signature": format!("sig_{}_{i}", self.n)})
             }
             Part::Text(text) => json!({"type": "text", "text": text}),
-            Part::Ours(_) | Part::Theirs(_) => {
+            Part::RecallCall(_) | Part::ClientCall(_) => {
                 let (id, name, input) = self.call(i).unwrap();
                 json!({"type": "tool_use", "id": id, "name": name, "input": input})
             }
@@ -103,7 +103,7 @@ impl Answer {
                     block["text"] = json!("");
                     (block, halves(text).map(|half| json!({"type": "text_delta", "text": half})).into())
                 }
-                Part::Ours(_) | Part::Theirs(_) => {
+                Part::RecallCall(_) | Part::ClientCall(_) => {
                     let input = block["input"].take().to_string();
                     block["input"] = json!({});
                     (
@@ -169,7 +169,7 @@ impl Answer {
                     chunks.extend(halves(text).map(|half| delta(json!({"reasoning_content": half}))));
                 }
                 Part::Text(text) => chunks.extend(halves(text).map(|half| delta(json!({"content": half})))),
-                Part::Ours(_) | Part::Theirs(_) => {
+                Part::RecallCall(_) | Part::ClientCall(_) => {
                     let (id, name, input) = self.call(i).unwrap();
                     chunks.push(delta(json!({"tool_calls": [{"index": n_calls, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]})));
                     chunks.extend(halves(&input.to_string()).map(|half| {
@@ -195,7 +195,7 @@ impl Answer {
             Part::Text(text) => {
                 json!({"id": format!("msg_{}_{i}", self.n), "type": "message", "role": "assistant", "status": status, "content": [{"type": "output_text", "text": text, "annotations": []}]})
             }
-            Part::Ours(_) | Part::Theirs(_) => {
+            Part::RecallCall(_) | Part::ClientCall(_) => {
                 let (id, name, input) = self.call(i).unwrap();
                 json!({"id": format!("fc_{}_{i}", self.n), "type": "function_call", "call_id": id, "name": name, "arguments": input.to_string(), "status": status})
             }
@@ -237,7 +237,7 @@ impl Answer {
                     );
                     events.extend(halves(text).map(|half| json!({"type": "response.output_text.delta", "item_id": id, "output_index": i, "content_index": 0, "delta": half})));
                 }
-                Part::Ours(_) | Part::Theirs(_) => {
+                Part::RecallCall(_) | Part::ClientCall(_) => {
                     begun["arguments"] = json!("");
                     let arguments = item["arguments"].as_str().unwrap();
                     events.push(

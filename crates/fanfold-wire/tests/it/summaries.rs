@@ -6,7 +6,7 @@ use fanfold_wire::{Format, Incoming};
 use serde_json::{Value, json};
 
 /// The client, the position of its phrase, and the phrase.
-const ASKED: &[(&str, &str, &str)] = &[
+const SUMMARY_PROMPTS: &[(&str, &str, &str)] = &[
     (
         "Claude Code",
         "prompt",
@@ -93,7 +93,7 @@ fn is_summary_request(body: &str, format: Format) -> bool {
 
 #[test]
 fn summary_requests_are_recognised_in_every_format() {
-    for (who, place, words) in ASKED {
+    for (who, place, words) in SUMMARY_PROMPTS {
         for format in [Format::Anthropic, Format::Chat, Format::Responses] {
             let long = "[User]: hello\n".repeat(5000);
             let (system, last) = match *place {
@@ -101,8 +101,8 @@ fn summary_requests_are_recognised_in_every_format() {
                 "prompt" => ("You are an agent.".to_owned(), format!("{words}\n{long}")),
                 _ => ("You are an agent.".to_owned(), format!("{long}\n{words}")),
             };
-            let asked = body(format, &system, &last).to_string();
-            assert!(is_summary_request(&asked, format), "{who} in {format}");
+            let body = body(format, &system, &last).to_string();
+            assert!(is_summary_request(&body, format), "{who} in {format}");
         }
     }
     assert!(is_summary_request(
@@ -121,13 +121,12 @@ fn conversations_about_summaries_are_not_recognised() {
     ];
     for format in [Format::Anthropic, Format::Chat, Format::Responses] {
         for prompt in prompts {
-            let asked =
-                body(format, "You are Claude Code. Compaction summarizes long conversations.", prompt)
-                    .to_string();
-            assert!(!is_summary_request(&asked, format), "{prompt} in {format}");
+            let body = body(format, "You are Claude Code. Compaction summarizes long conversations.", prompt)
+                .to_string();
+            assert!(!is_summary_request(&body, format), "{prompt} in {format}");
         }
         // The prompt is not the last message.
-        let words = ASKED[0].2;
+        let words = SUMMARY_PROMPTS[0].2;
         let past = match format {
             Format::Responses => {
                 json!({"input": [{"role": "user", "content": words}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "go on"}]})

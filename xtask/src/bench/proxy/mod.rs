@@ -1,7 +1,7 @@
 //! Latency that the proxy adds to a direct call, streams in parallel, memory; and the same for other proxies.
 //!
-//! The provider and the agents are one program (`crates/fanfold-testkit/benches/proxy`). Each proxy gets the same load: a growing
-//! conversation whose requests are sent both directly and through the proxy.
+//! The provider and the agents are one program (`crates/fanfold-testkit/benches/proxy`). Each proxy gets the same
+//! load: a growing conversation whose requests are sent both directly and through the proxy.
 
 mod page; //  the tables
 mod peers; // others' proxies, installed and started
@@ -31,13 +31,13 @@ pub(crate) struct ProxyFigures {
 
 /// Runs the benchmark and prints the tables.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    let is_asked = |name: &str| arguments.iter().any(|argument| argument == name);
+    let has_flag = |name: &str| arguments.iter().any(|argument| argument == name);
     let root = crate::tidy::root();
     let work = root.join("target/bench/proxy");
     fs::create_dir_all(&work)?;
     let program = build(&root)?;
     // A short run only shows that everything works.
-    let scale = if is_asked("--short") { 20 } else { 1 };
+    let scale = if has_flag("--short") { 20 } else { 1 };
     let ours = |name: &str| Subject::fanfold(&program, &work, name);
     let mut measured = vec![latencies(&root, &work, &ours("latency")?, &SIZES, scale)];
     let streams = {
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         let (n_requests, pid) = ((100_000 / scale).to_string(), running.child.id().to_string());
         measure(&root, &["memory", "--requests", &n_requests, "--pid", &pid], &subject)?
     };
-    if !is_asked("--alone") {
+    if !has_flag("--alone") {
         for peer in peers::all(&root, &work) {
             measured.push(match peer {
                 Ok(subject) => latencies(&root, &work, &subject, &PEER_SIZES, scale),
@@ -61,10 +61,10 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         }
     }
     let tables = page::tables(&measured, &streams, &memory)?;
-    if is_asked("--write") {
+    if has_flag("--write") {
         page::write(&root, &tables)?;
     }
-    crate::page::say(&tables);
+    crate::page::print(&tables);
     Ok(())
 }
 
@@ -123,8 +123,8 @@ impl Subject {
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             let has_ended = running.child.try_wait()?.is_some();
             if has_ended || started.elapsed() > STARTING {
-                let said = fs::read_to_string(&log).unwrap_or_default();
-                let end: Vec<&str> = said.lines().rev().take(5).collect();
+                let output = fs::read_to_string(&log).unwrap_or_default();
+                let end: Vec<&str> = output.lines().rev().take(5).collect();
                 bail!(
                     "{} does not listen: {}",
                     self.name,
@@ -168,8 +168,9 @@ fn measure(root: &Path, arguments: &[&str], subject: &Subject) -> anyhow::Result
     cargo.current_dir(root).args(["bench", "--quiet", "-p", "fanfold-testkit", "--bench", "proxy", "--"]);
     cargo.args(arguments).args(["--port", &subject.port.to_string()]);
     cargo.args(["--upstream-port", &subject.upstream_port.to_string()]);
-    let said = run_command(&mut cargo)?;
-    let line = said.lines().find(|line| line.starts_with('{')).context("the benchmark printed no figures")?;
+    let output = run_command(&mut cargo)?;
+    let line =
+        output.lines().find(|line| line.starts_with('{')).context("the benchmark printed no figures")?;
     Ok(serde_json::from_str(line)?)
 }
 

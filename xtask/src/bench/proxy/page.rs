@@ -10,7 +10,7 @@ use super::ProxyFigures;
 const PAGE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- begin: cargo xtask bench proxy --write -->";
 /// Upper limits of the added time: p50 and p99 in milliseconds, by body size.
-const BARS: [(u64, f64, f64); 3] = [(20_000, 1.0, 3.0), (400_000, 3.0, 10.0), (4_000_000, 20.0, 50.0)];
+const TARGETS: [(u64, f64, f64); 3] = [(20_000, 1.0, 3.0), (400_000, 3.0, 10.0), (4_000_000, 20.0, 50.0)];
 
 pub(super) fn write(root: &Path, tables: &str) -> anyhow::Result<()> {
     crate::page::write_table(&root.join(PAGE), BEGIN, tables)
@@ -20,7 +20,7 @@ pub(super) fn write(root: &Path, tables: &str) -> anyhow::Result<()> {
 pub(super) fn tables(measured: &[ProxyFigures], streams: &Value, memory: &Value) -> anyhow::Result<String> {
     let mut text = String::from(
         "| proxy | body | requests | failed | direct, first byte p50 | through, first byte p50 / p99 | added p50 | added p99 \
-         | the bar | added, whole answer p50 / p99 | a new conversation | of ours, p50 |\n\
+         | target | added, whole answer p50 / p99 | a new conversation | of ours, p50 |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let ours: Vec<f64> = measured
@@ -39,15 +39,15 @@ pub(super) fn tables(measured: &[ProxyFigures], streams: &Value, memory: &Value)
         };
         for (i, line) in lines.iter().enumerate() {
             let bytes = line["bytes"].as_u64().context("a line lacks its size")?;
-            let bar = BARS.iter().find(|(size, ..)| *size == bytes && n == 0);
-            let bar = bar.map_or(String::new(), |(_, p50, p99)| format!("{p50} / {p99} ms"));
+            let target = TARGETS.iter().find(|(size, ..)| *size == bytes && n == 0);
+            let target = target.map_or(String::new(), |(_, p50, p99)| format!("{p50} / {p99} ms"));
             let (p50, p99) = (added(line, "first_p50"), added(line, "first_p99"));
             let ratio = ours
                 .get(i)
                 .filter(|_| n > 0)
                 .map_or(String::new(), |ours| format!("{:.0}×", p50 / ours.max(0.01)));
             text.push_str(&format!(
-                "| {name} | {} | {} | {} | {:.2} ms | {:.2} / {:.2} ms | **{p50:.2} ms** | **{p99:.2} ms** | {bar} | \
+                "| {name} | {} | {} | {} | {:.2} ms | {:.2} / {:.2} ms | **{p50:.2} ms** | **{p99:.2} ms** | {target} | \
                  {:.2} / {:.2} ms | {:.2} ms | {ratio} |\n",
                 size(bytes),
                 line["n"],
@@ -75,8 +75,8 @@ pub(super) fn tables(measured: &[ProxyFigures], streams: &Value, memory: &Value)
     Ok(text)
 }
 
-/// The time added to a direct call. The 99th percentile is also compared with the direct median, so that slow direct calls do not improve
-/// the figure.
+/// The time added to a direct call. The 99th percentile is also compared with the direct median, so that slow
+/// direct calls do not improve the figure.
 fn added(line: &Value, name: &str) -> f64 {
     let direct = name.replace("p99", "p50");
     figure(&line["proxied"], name) - figure(&line["direct"], &direct)

@@ -15,10 +15,10 @@ const HEADROOM: &str = "headroom-ai[proxy]==0.42.0";
 /// Each proxy, or its name and the reason why it cannot be measured.
 pub(super) fn all(root: &Path, work: &Path) -> Vec<Result<Subject, (String, String)>> {
     let peers = root.join("target/bench/peers");
-    let told = |name: &str, made: anyhow::Result<Subject>| {
-        made.map_err(|error| (name.to_owned(), format!("{error:#}")))
+    let with_name = |name: &str, subject: anyhow::Result<Subject>| {
+        subject.map_err(|error| (name.to_owned(), format!("{error:#}")))
     };
-    vec![told("LiteLLM", litellm(&peers, work)), told("headroom", headroom(&peers, work))]
+    vec![with_name("LiteLLM", litellm(&peers, work)), with_name("headroom", headroom(&peers, work))]
 }
 
 /// Installs a package into an environment of its own, once.

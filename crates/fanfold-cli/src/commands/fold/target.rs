@@ -17,7 +17,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Opens the session of a name. The inner error means that the store cannot be used, which need not stop the caller.
+    /// Opens the session of a name. The inner error means that the store cannot be used, which need not stop the
+    /// caller.
     pub(super) fn open(
         args: &FoldArgs,
         name: &str,

@@ -111,7 +111,7 @@ pub(super) fn status(options: &Options, is_json: bool) -> Result<()> {
 
 /// `fanfold memory search`: searches the provider, as a turn would.
 pub(super) fn search(options: &Options, words: &str, is_json: bool) -> Result<()> {
-    let client = required_keeper(options)?;
+    let client = required_client(options)?;
     let found = client.search(words).map_err(|error| provider_failure(&options.memory, &error));
     client.stop();
     let found = found?;
@@ -124,7 +124,7 @@ pub(super) fn search(options: &Options, words: &str, is_json: bool) -> Result<()
 
 /// `fanfold memory check`: tests the provider.
 pub(super) fn check(options: &Options, words: &str, is_json: bool) -> Result<()> {
-    let client = required_keeper(options)?;
+    let client = required_client(options)?;
     let checked = client.check(words).map_err(|error| provider_failure(&options.memory, &error));
     client.stop();
     let Some(checked) = checked? else { return Err(no_provider()) };
@@ -184,7 +184,7 @@ fn check_json(checked: &ProviderCheck, deadline: Duration) -> serde_json::Value 
 }
 
 /// The memory, which must have a provider.
-fn required_keeper(options: &Options) -> Result<MemoryClient> {
+fn required_client(options: &Options) -> Result<MemoryClient> {
     match provider(&options.memory)? {
         Some(_) => client(options, None)?.ok_or_else(no_provider),
         None => Err(no_provider()),

@@ -1,8 +1,9 @@
 //! Classifies arriving messages as the whole history or an increment.
 //!
-//! A whole history begins with the messages of the session, byte for byte. Other messages are an increment if they come with the
-//! next call number and with another first message than the session; otherwise the conversation was edited or rewound, and starts
-//! again. Once a session has shown which of the two it sends, the other one is not considered.
+//! A whole history begins with the messages of the session, byte for byte. Other messages are an increment if they
+//! come with the next call number and with another first message than the session; otherwise the conversation was
+//! edited or rewound, and starts again. Once a session has shown which of the two it sends, the other one is not
+//! considered.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 

@@ -1,7 +1,7 @@
 //! Traces of sessions that are no longer in memory.
 //!
-//! A session that sends its whole history is rebuilt with the terms that it had set. A session that sends increments must get an
-//! error, because the answer would cover only a part of the conversation.
+//! A session that sends its whole history is rebuilt with the terms that it had set. A session that sends
+//! increments must get an error, because the answer would cover only a part of the conversation.
 
 use std::collections::VecDeque;
 

@@ -56,16 +56,16 @@ pub(crate) struct ReplayArgs {
     /// Skip conversations shorter than this multiple of the window [default: 1.5; for sessions 0]
     #[arg(long, value_name = "RATIO")]
     min_ratio: Option<f64>,
-    /// Skip conversations shorter than this
+    /// Skip conversations shorter than this many tokens
     #[arg(long, value_name = "TOKENS")]
     least: Option<Size>,
     /// Maximum number of conversations per file, sampled by a hash of their ids
     #[arg(long, value_name = "N")]
     max: Option<usize>,
-    /// Only the fifth of the conversations that is reserved for evaluation
+    /// Replay only the fifth of the conversations that was not used for tuning
     #[arg(long)]
     only_aside: bool,
-    /// All but that fifth
+    /// Leave out the fifth of the conversations that was not used for tuning
     #[arg(long, conflicts_with = "only_aside")]
     without_aside: bool,
     /// File with texts that models know anyway, one per line

@@ -1,7 +1,7 @@
 //! Plots the results of a replay as SVG: recall against tokens and against cost, a pair of panels for each source.
 //!
-//! Each policy is a line with a dot for each window. The plot has a transparent background and follows the colour scheme
-//! of the page.
+//! Each policy is a line with a dot for each window. The plot has a transparent background and follows the colour
+//! scheme of the page.
 
 use std::fmt::Write as _;
 
@@ -87,9 +87,9 @@ fn panel(
 ) {
     let points: Vec<(&ReplayRow, f64, f64)> =
         rows.iter().filter_map(|row| Some((row, (axis.value)(row)?, row.shares.old?))).collect();
-    let most = points.iter().map(|(_, x, _)| *x).fold(0.0, f64::max);
-    let most = if most > 0.0 { most * 1.08 } else { 1.0 };
-    let position = |x: f64, y: f64| (at.0 + x / most * PANEL.0, at.1 + (1.0 - y) * PANEL.1);
+    let max = points.iter().map(|(_, x, _)| *x).fold(0.0, f64::max);
+    let max = if max > 0.0 { max * 1.08 } else { 1.0 };
+    let position = |x: f64, y: f64| (at.0 + x / max * PANEL.0, at.1 + (1.0 - y) * PANEL.1);
     let (right, bottom) = (at.0 + PANEL.0, at.1 + PANEL.1);
     let _ = writeln!(
         out,
@@ -101,7 +101,7 @@ fn panel(
     for step in 0..=4 {
         let share = f64::from(step) / 4.0;
         let (_, y) = position(0.0, share);
-        let (x, _) = position(most * share, 0.0);
+        let (x, _) = position(max * share, 0.0);
         let _ = writeln!(
             out,
             "<path class=\"grid\" d=\"M{:.1} {y:.1}H{right:.1}\"/>\
@@ -111,7 +111,7 @@ fn panel(
             at.0 - 6.0,
             y + 4.0,
             bottom + 15.0,
-            (axis.format)(most * share)
+            (axis.format)(max * share)
         );
     }
     let _ = writeln!(

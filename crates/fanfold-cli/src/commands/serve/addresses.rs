@@ -42,7 +42,8 @@ pub(in crate::commands) fn parse_address(text: &str) -> Result<SocketAddr> {
 /// Where requests are sent.
 pub(super) struct SelectedUpstreams {
     pub(super) upstreams: Upstreams,
-    /// The path of the OpenAI base URL for the client. It ends like the client's own, so that request paths stay the same.
+    /// The path of the OpenAI base URL for the client. It ends like the client's own, so that request paths stay
+    /// the same.
     pub(super) openai_path: String,
 }
 
@@ -92,7 +93,7 @@ pub(super) fn upstreams(
         }
     }
     upstreams.allowed = set.allowed.iter().map(|address| upstream(address)).collect::<Result<_, _>>()?;
-    upstreams.usual = default_provider(args.command.first().map(OsString::as_os_str));
+    upstreams.default_provider = default_provider(args.command.first().map(OsString::as_os_str));
     Ok(SelectedUpstreams { upstreams, openai_path })
 }
 
@@ -158,18 +159,18 @@ mod tests {
 
     #[test]
     fn default_provider_of_claude_is_anthropic() {
-        let of = |program: &str| default_provider(Some(OsStr::new(program)));
+        let name = |program: &str| default_provider(Some(OsStr::new(program)));
         assert_eq!(
-            [of("/usr/bin/claude"), of("codex"), default_provider(None)].map(|provider| provider.name),
+            [name("/usr/bin/claude"), name("codex"), default_provider(None)].map(|provider| provider.name),
             ["anthropic", "openai", "openai"]
         );
     }
 
     #[test]
     fn version_is_taken_from_the_address() {
-        let of = |address: &str| version(address).to_owned();
-        assert_eq!((of("https://a/v1"), of("https://a/api/v1beta/")), ("/v1".into(), "/v1beta".into()));
-        assert_eq!((of("https://a/openai"), of("https://v1"), of("https://a/")), Default::default());
+        let path = |address: &str| version(address).to_owned();
+        assert_eq!((path("https://a/v1"), path("https://a/api/v1beta/")), ("/v1".into(), "/v1beta".into()));
+        assert_eq!((path("https://a/openai"), path("https://v1"), path("https://a/")), Default::default());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The upstream in Codex's own settings. Codex does not read its base URL from a variable, so it is set with a flag, and
-//! the proxy sends requests to the address in its settings.
+//! The upstream in Codex's own settings. Codex does not read its base URL from a variable, so it is set with a
+//! flag, and the proxy sends requests to the address in its settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

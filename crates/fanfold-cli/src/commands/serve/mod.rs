@@ -17,7 +17,7 @@ use fanfold_engine::Mode;
 use fanfold_mcp::{AccessRules, Server as McpServer, ServerSettings, http_service};
 use fanfold_memory::EventCallback;
 use fanfold_proxy::meter::{Collector, Meter};
-use fanfold_proxy::{Config, Limits, Recall, Remember, Running, ServeError, Token, serve};
+use fanfold_proxy::{Config, Limits, ProxyMemory, Recall, Running, ServeError, Token, serve};
 use tokio::runtime::Runtime;
 
 use self::addresses::SelectedUpstreams;
@@ -68,7 +68,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     observe: bool,
     /// How the model recalls folds: tool (added to requests, run by the proxy), mcp (the client's MCP server), off
-    #[arg(long, value_name = "WAY", default_value = "tool", hide_possible_values = true)]
+    #[arg(long, value_name = "METHOD", default_value = "tool", hide_possible_values = true)]
     recall: RecallMethod,
     /// Token that clients must send as x-fanfold-token; required if other machines can connect
     #[arg(long, value_name = "TOKEN", env = "FANFOLD_TOKEN", hide_env_values = true)]
@@ -89,7 +89,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     client_idle: u64,
     /// Format of log lines: human, json, off [default: human; off with a COMMAND]
-    #[arg(long, value_name = "LOOK", env = "FANFOLD_LOG", hide_possible_values = true)]
+    #[arg(long, value_name = "FORMAT", env = "FANFOLD_LOG", hide_possible_values = true)]
     log: Option<LogFormat>,
     /// Log level: warn, info, debug, trace
     #[arg(
@@ -113,8 +113,8 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// With a client to start, ignores an address and a token from the environment: they belong to a shared proxy, and the
-    /// client would not have the token.
+    /// With a client to start, ignores an address and a token from the environment: they belong to a shared proxy,
+    /// and the client would not have the token.
     pub(crate) fn ignore_environment_of_shared_proxy(&mut self, matches: &ArgMatches) {
         if self.command.is_empty() {
             return;
@@ -170,7 +170,7 @@ async fn serve_until_end(
     let openai_path = upstreams.openai_path.clone();
     log::start(args.log.unwrap_or(default_log), args.talk);
     let config = config(args, options, &host, upstreams)?;
-    let (meter, remember) = (Arc::clone(&config.meter), config.memory.clone());
+    let (meter, proxy_memory) = (Arc::clone(&config.meter), config.memory.clone());
     let description = format!(
         "sends to {}, stores sessions in {}, {}",
         addresses::describe(&config.upstreams),
@@ -199,8 +199,8 @@ async fn serve_until_end(
     };
     // A client that was started here has closed its connections.
     stop(&running, args.command.is_empty(), &mut signals, reporter).await;
-    if let Some(remember) = remember {
-        flush_memory(remember, reporter).await;
+    if let Some(proxy_memory) = proxy_memory {
+        flush_memory(proxy_memory, reporter).await;
     }
     meter.flush().await;
     let report = meter.status().report();
@@ -236,7 +236,7 @@ fn config(
             RecallMethod::Mcp => Recall::Mcp,
             RecallMethod::Off => Recall::Off,
         },
-        memory: remember(options, &meter)?,
+        memory: proxy_memory(options, &meter)?,
         mcp: Some(http_service(mcp, AccessRules::checked(listen.ip().is_loopback()))),
         ca: authorities(args, options)?,
         token: token(args)?,
@@ -246,19 +246,19 @@ fn config(
 }
 
 /// The memory in the settings.
-fn remember(options: &Options, meter: &Arc<Meter>) -> Result<Option<Remember>> {
+fn proxy_memory(options: &Options, meter: &Arc<Meter>) -> Result<Option<ProxyMemory>> {
     let meter = Arc::clone(meter);
     let on_event: EventCallback = Arc::new(move |event| meter.count_memory(event.name()));
     let client = memory::client(options, Some(on_event))?;
     if let Some(client) = &client {
         client.warm_up();
     }
-    Ok(client.map(|client| Remember { keeper: Arc::new(client), room: memory::max_tokens(options) }))
+    Ok(client.map(|client| ProxyMemory { client: Arc::new(client), max_tokens: memory::max_tokens(options) }))
 }
 
 /// Gives memory a few seconds to write pending turns.
-async fn flush_memory(remember: Remember, reporter: Reporter) {
-    let Ok(abandoned) = tokio::task::spawn_blocking(move || remember.keeper.stop()).await else { return };
+async fn flush_memory(proxy_memory: ProxyMemory, reporter: Reporter) {
+    let Ok(abandoned) = tokio::task::spawn_blocking(move || proxy_memory.client.stop()).await else { return };
     if abandoned.n_writes > 0 {
         reporter.warn(&format!(
             "{} not written to memory: its provider did not answer in time",
@@ -304,7 +304,7 @@ fn limits(args: &ServeArgs) -> Limits {
     Limits {
         deadline: Duration::from_millis(args.deadline),
         body: args.max_body << 20,
-        held: (args.max_body << 20).saturating_mul(MAX_LARGE_BODIES),
+        buffered_bytes: (args.max_body << 20).saturating_mul(MAX_LARGE_BODIES),
         upstream_idle: Duration::from_secs(args.upstream_idle.max(1)),
         client_idle: Duration::from_secs(args.client_idle.max(1)),
         ..Limits::default()
@@ -329,7 +329,7 @@ fn token(args: &ServeArgs) -> Result<Option<Token>> {
         return Ok(None);
     };
     let too_short = || {
-        let message = format!("the token is shorter than {} characters", Token::LEAST);
+        let message = format!("the token is shorter than {} characters", Token::MIN_LENGTH);
         Failure::new(message, "create one with `openssl rand -hex 24`")
     };
     Token::new(&text).map(Some).ok_or_else(too_short)
@@ -338,10 +338,12 @@ fn token(args: &ServeArgs) -> Result<Option<Token>> {
 fn serve_failure(error: &ServeError) -> Failure {
     let hint = match error {
         ServeError::Listen { .. } => "choose another port with --listen; 0 selects a free port",
-        ServeError::Open(_) => "set FANFOLD_TOKEN or --token-file, or listen on 127.0.0.1",
-        ServeError::Itself(_) => "set --upstream to the address of the provider, or --listen to another port",
+        ServeError::MissingToken(_) => "set FANFOLD_TOKEN or --token-file, or listen on 127.0.0.1",
+        ServeError::OwnAddress(_) => {
+            "set --upstream to the address of the provider, or --listen to another port"
+        }
         ServeError::Authorities => "pass --ca a file that contains `-----BEGIN CERTIFICATE-----`",
-        ServeError::Sender(_) => "check the certificates of this machine",
+        ServeError::HttpClient(_) => "check the certificates of this machine",
     };
     Failure::new(error.to_string(), hint)
 }

@@ -1,7 +1,7 @@
 //! Reads the sessions of a Hermes state database.
 //!
-//! A message is live, compacted (replaced by a summary), or rewound by the user. Live and compacted messages are imported. Hermes
-//! stores the tail of a conversation again with each summary; it is imported once.
+//! A message is live, compacted (replaced by a summary), or rewound by the user. Live and compacted messages are
+//! imported. Hermes stores the tail of a conversation again with each summary; it is imported once.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -149,7 +149,8 @@ fn messages(database: &Connection, session: &str) -> rusqlite::Result<Vec<Messag
     rows.collect()
 }
 
-/// Removes live rows that repeat compacted ones: those up to the second new row, because the first new row is the summary.
+/// Removes live rows that repeat compacted ones: those up to the second new row, because the first new row is the
+/// summary.
 fn without_repetitions(rows: Vec<MessageRow>) -> Vec<MessageRow> {
     let (mut compacted, live): (Vec<MessageRow>, Vec<MessageRow>) =
         rows.into_iter().partition(|row| !row.is_live);

@@ -1,6 +1,7 @@
 //! The terminal in raw mode, redrawn each second.
 //!
-//! Raw mode uses `rustix`, which is a dependency anyway; a library for terminal interfaces would add sixty crates for a table.
+//! Raw mode uses `rustix`, which is a dependency anyway; a library for terminal interfaces would add sixty crates
+//! for a table.
 
 use std::io::{self, Read as _, Write as _};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A client that speaks JSON-RPC by hand, so that it can also speak it wrongly.
+//! A minimal JSON-RPC client, which can also send invalid messages.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::stored_session::StoredSession;
 
-/// Longer than anything here takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout that is long enough for a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The program, and what it writes.
+/// The running program and its output.
 pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
@@ -37,9 +37,9 @@ pub(crate) fn fanfold(home: &Path, name: &str) -> Command {
 
 impl Client {
     /// Starts the program on a store.
-    pub(crate) fn start(kept: &StoredSession, arguments: &[&str]) -> Client {
-        let mut command = program(&kept.sandbox.path(""));
-        command.arg("--store").arg(kept.store()).args(arguments);
+    pub(crate) fn start(stored: &StoredSession, arguments: &[&str]) -> Client {
+        let mut command = program(&stored.sandbox.path(""));
+        command.arg("--store").arg(stored.store()).args(arguments);
         Client::run(command)
     }
 
@@ -54,37 +54,37 @@ impl Client {
         let (err, errors) = channel();
         let mut stderr = child.stderr.take().unwrap();
         thread::spawn(move || {
-            let mut said = String::new();
-            drop(stderr.read_to_string(&mut said));
-            drop(err.send(said));
+            let mut text = String::new();
+            drop(stderr.read_to_string(&mut text));
+            drop(err.send(text));
         });
         let input = child.stdin.take();
         Client { child, input, lines, errors, next_id: 0 }
     }
 
-    /// Starts it and says hello.
-    pub(crate) fn greeted(kept: &StoredSession, arguments: &[&str]) -> Client {
-        let mut client = Client::start(kept, arguments);
-        let hello = client.hello();
-        assert_eq!(hello["result"]["serverInfo"]["name"], "fanfold", "{hello}");
+    /// Starts the program and does the handshake.
+    pub(crate) fn start_and_initialize(stored: &StoredSession, arguments: &[&str]) -> Client {
+        let mut client = Client::start(stored, arguments);
+        let answer = client.initialize();
+        assert_eq!(answer["result"]["serverInfo"]["name"], "fanfold", "{answer}");
         client
     }
 
     /// Does the handshake, and returns the server's information.
-    pub(crate) fn hello(&mut self) -> Value {
-        let hello = self.ask("initialize", initialize());
+    pub(crate) fn initialize(&mut self) -> Value {
+        let answer = self.ask("initialize", initialize_params());
         self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        hello
+        answer
     }
 
-    /// Writes a line, whatever it says.
+    /// Writes a line, valid or not.
     pub(crate) fn write(&mut self, line: &str) {
         let input = self.input.as_mut().expect("stdin is open");
         input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).unwrap();
         input.flush().unwrap();
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next_id += 1;
         let id = self.next_id;
@@ -95,15 +95,15 @@ impl Client {
     }
 
     /// The next line, unless the timeout expires.
-    pub(crate) fn read(&self, patience: Duration) -> Option<Value> {
-        let line = self.lines.recv_timeout(patience).ok()?;
-        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in what it wrote: {line}")))
+    pub(crate) fn read(&self, timeout: Duration) -> Option<Value> {
+        let line = self.lines.recv_timeout(timeout).ok()?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in its output: {line}")))
     }
 
     /// Sends a request and waits for its answer.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
-        let answer = self.read(PATIENCE).unwrap_or_else(|| panic!("no answer to {method}"));
+        let answer = self.read(TIMEOUT).unwrap_or_else(|| panic!("no answer to {method}"));
         assert_eq!(answer["id"], id, "{answer}");
         answer
     }
@@ -119,19 +119,19 @@ impl Client {
         self.input = None;
     }
 
-    /// Closes stdin and waits for the end. Gives the lines that were left, the exit code, and what it said.
+    /// Closes stdin and waits for the end. Returns the unread lines, the exit code, and stderr.
     pub(crate) fn end(mut self) -> (Vec<String>, Option<i32>, String) {
         self.close_stdin();
         let began = Instant::now();
         let code = loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => break status.code(),
-                None if began.elapsed() > PATIENCE => panic!("it does not end when stdin ends"),
+                None if began.elapsed() > TIMEOUT => panic!("the program does not end when stdin ends"),
                 None => thread::sleep(Duration::from_millis(5)),
             }
         };
-        let said = self.errors.recv_timeout(PATIENCE).unwrap_or_default();
-        (self.lines.iter().collect(), code, said)
+        let stderr = self.errors.recv_timeout(TIMEOUT).unwrap_or_default();
+        (self.lines.iter().collect(), code, stderr)
     }
 }
 
@@ -143,7 +143,7 @@ impl Drop for Client {
 }
 
 /// The information that a client sends.
-pub(crate) fn initialize() -> Value {
+pub(crate) fn initialize_params() -> Value {
     json!({ "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": { "name": "test", "version": "1" } })
 }
@@ -164,7 +164,7 @@ impl ToolResult {
         ToolResult { is_error: result["isError"].as_bool().unwrap_or(false), texts }
     }
 
-    /// The answer, which is no error.
+    /// The text of a successful answer.
     pub(crate) fn text(&self) -> &str {
         assert!(!self.is_error, "{}", self.texts.join("\n"));
         &self.texts[0]

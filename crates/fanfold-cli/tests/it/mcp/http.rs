@@ -8,24 +8,24 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{PATIENCE, ToolResult, initialize, program};
+use super::client::{TIMEOUT, ToolResult, initialize_params, program};
 use super::stored_session::StoredSession;
 
 const TOKEN: &str = "a-token-that-nobody-guesses";
 
-/// The program, listening.
+/// The program, listening for HTTP connections.
 pub(crate) struct Listening {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
 impl Listening {
-    pub(crate) fn start(kept: &StoredSession, listen: &str) -> Listening {
-        Listening::run(kept, program(&kept.sandbox.path("")).args(["--listen", listen]))
+    pub(crate) fn start(stored: &StoredSession, listen: &str) -> Listening {
+        Listening::run(stored, program(&stored.sandbox.path("")).args(["--listen", listen]))
     }
 
-    pub(crate) fn run(kept: &StoredSession, command: &mut Command) -> Listening {
-        let command = command.arg("--store").arg(kept.store()).stdin(Stdio::null()).stdout(Stdio::null());
+    pub(crate) fn run(stored: &StoredSession, command: &mut Command) -> Listening {
+        let command = command.arg("--store").arg(stored.store()).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -47,7 +47,7 @@ impl Listening {
         self.address.port()
     }
 
-    /// Posts a message; gives the status and the body.
+    /// Posts a message; returns the status and the body.
     pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut all = vec![
             ("accept", "application/json, text/event-stream"),
@@ -66,7 +66,7 @@ impl Listening {
         body: &str,
     ) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
             request.push_str(&format!("host: 127.0.0.1:{}\r\n", self.port()));
@@ -110,34 +110,34 @@ fn ping() -> String {
 
 #[test]
 fn http_offers_the_same_tools() {
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "0");
-    assert!(server.address.ip().is_loopback(), "a port alone is on this machine");
-    let hello = server.ask("initialize", &initialize());
-    assert_eq!(hello["result"]["serverInfo"]["name"], "fanfold");
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    assert!(server.address.ip().is_loopback(), "a port alone listens on this machine only");
+    let server_info = server.ask("initialize", &initialize_params());
+    assert_eq!(server_info["result"]["serverInfo"]["name"], "fanfold");
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
     assert_eq!(server.post("/mcp", &[], &note).0, 202);
     assert_eq!(server.ask("tools/list", &json!({}))["result"]["tools"].as_array().unwrap().len(), 3);
-    for handle in &kept.handles {
-        assert_eq!(server.call("recall", &json!({ "handle": handle })).text(), kept.original(handle));
+    for handle in &stored.handles {
+        assert_eq!(server.call("recall", &json!({ "handle": handle })).text(), stored.original(handle));
     }
     assert!(server.call("recall", &json!({ "handle": "000000" })).error().contains("000000"));
-    // The place that it has inside the proxy is known, too.
+    // The path that it has in the proxy works here, too.
     assert_eq!(server.post("/fanfold/mcp", &[], &ping()).0, 200);
     assert_eq!(server.post("/elsewhere", &[], &ping()), (404, "MCP is at /mcp\n".to_owned()));
 }
 
 #[test]
 fn foreign_origins_are_refused() {
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "127.0.0.1:0");
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "127.0.0.1:0");
     let status = |headers: &[(&str, &str)]| server.post("/mcp", headers, &ping()).0;
     assert_eq!(status(&[]), 200);
     assert_eq!(status(&[("origin", "http://localhost:6274")]), 200);
     assert_eq!(status(&[("origin", "http://evil.example")]), 403);
     assert_eq!(status(&[("origin", "http://localhost.evil.example")]), 403);
     assert_eq!(status(&[("origin", "null")]), 403);
-    // A name of theirs that leads here.
+    // A foreign host name that resolves to this machine.
     assert_eq!(status(&[("host", "evil.example")]), 403);
     assert_eq!(status(&[("host", &format!("evil.example:{}", server.port()))]), 403);
     assert_eq!(status(&[("host", "localhost")]), 200);
@@ -145,16 +145,16 @@ fn foreign_origins_are_refused() {
 
 #[test]
 fn other_machines_need_the_token() {
-    let kept = StoredSession::new();
-    let ran = kept.sandbox.run("mcp --listen 0.0.0.0:0 --store s.db");
+    let stored = StoredSession::new();
+    let ran = stored.sandbox.run("mcp --listen 0.0.0.0:0 --store s.db");
     assert_eq!(ran.code, 1);
     assert!(
         ran.err.contains("no token is set") && ran.err.contains("hint: set FANFOLD_TOKEN"),
         "{}",
         ran.err
     );
-    let mut command = program(&kept.sandbox.path(""));
-    let server = Listening::run(&kept, command.args(["--listen", "0.0.0.0:0"]).env("FANFOLD_TOKEN", TOKEN));
+    let mut command = program(&stored.sandbox.path(""));
+    let server = Listening::run(&stored, command.args(["--listen", "0.0.0.0:0"]).env("FANFOLD_TOKEN", TOKEN));
     let status = |headers: &[(&str, &str)]| server.post("/mcp", headers, &ping()).0;
     assert_eq!(status(&[]), 401);
     assert_eq!(status(&[("authorization", "Bearer a-token-that-nobody-guessed")]), 401);
@@ -163,14 +163,15 @@ fn other_machines_need_the_token() {
     assert_eq!(status(&[("x-fanfold-token", TOKEN), ("host", "box.example:8765")]), 200);
     assert_eq!(status(&[("authorization", &bearer), ("origin", "http://evil.example")]), 403);
     // A token in the environment does not concern clients on stdin.
-    let stdio = kept.sandbox.command().args(["mcp", "--store", "s.db"]).env("FANFOLD_TOKEN", TOKEN).output();
+    let stdio =
+        stored.sandbox.command().args(["mcp", "--store", "s.db"]).env("FANFOLD_TOKEN", TOKEN).output();
     assert_eq!(stdio.unwrap().status.code(), Some(0));
 }
 
 #[test]
 fn server_continues_after_odd_requests() {
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "0");
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
     let long = format!("{{\"x\":\"{}\"}}", "y".repeat(2 << 20));
     assert_eq!(server.post("/mcp", &[], &long).0, 413);
     for body in ["", "not JSON", "[]", "{}", "\"x\"", "{\"jsonrpc\":\"2.0\",\"id\":1}"] {
@@ -193,16 +194,16 @@ fn server_continues_after_odd_requests() {
 
 #[test]
 fn many_clients_are_served_at_once() {
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "0");
-    let wanted: Vec<String> = kept.handles.iter().map(|handle| kept.original(handle)).collect();
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    let wanted: Vec<String> = stored.handles.iter().map(|handle| stored.original(handle)).collect();
     thread::scope(|scope| {
         for nth in 0..16 {
-            let (server, kept, wanted) = (&server, &kept, &wanted);
+            let (server, stored, wanted) = (&server, &stored, &wanted);
             scope.spawn(move || {
                 for i in 0..8 {
                     let at = (nth + i) % wanted.len();
-                    let called = server.call("recall", &json!({ "handle": kept.handles[at] }));
+                    let called = server.call("recall", &json!({ "handle": stored.handles[at] }));
                     assert_eq!(called.text(), wanted[at]);
                 }
             });
@@ -213,23 +214,23 @@ fn many_clients_are_served_at_once() {
 #[cfg(unix)]
 #[test]
 fn signal_ends_the_server() {
-    let kept = StoredSession::new();
-    let mut server = Listening::start(&kept, "0");
+    let stored = StoredSession::new();
+    let mut server = Listening::start(&stored, "0");
     // Idle connections do not delay the end.
     let _idle = TcpStream::connect(server.address).unwrap();
     assert_eq!(server.post("/mcp", &[], &ping()).0, 200);
     let began = Instant::now();
     server.kill("-TERM");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
-    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
 }
 
 #[cfg(unix)]
 #[test]
 fn signal_is_handled_as_soon_as_the_address_is_printed() {
-    let kept = StoredSession::new();
+    let stored = StoredSession::new();
     for _ in 0..10 {
-        let mut server = Listening::start(&kept, "0");
+        let mut server = Listening::start(&stored, "0");
         server.kill("-TERM");
         assert_eq!(server.child.wait().unwrap().code(), Some(0));
     }
@@ -238,8 +239,8 @@ fn signal_is_handled_as_soon_as_the_address_is_printed() {
 #[cfg(unix)]
 #[test]
 fn second_signal_ends_the_server_at_once() {
-    let kept = StoredSession::new();
-    let mut server = Listening::start(&kept, "0");
+    let stored = StoredSession::new();
+    let mut server = Listening::start(&stored, "0");
     let mut slow = TcpStream::connect(server.address).unwrap();
     let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
                 content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
@@ -248,7 +249,7 @@ fn second_signal_ends_the_server_at_once() {
     let began = Instant::now();
     server.kill("-TERM");
     thread::sleep(Duration::from_millis(300));
-    assert_eq!(server.child.try_wait().unwrap(), None, "it waits for what was asked");
+    assert_eq!(server.child.try_wait().unwrap(), None, "it waits for the request in progress");
     server.kill("-INT");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());

@@ -1,14 +1,14 @@
 //! `fanfold mcp` as clients use it: the built program, real pipes, real sockets.
 
-mod stored_session; //   a store with something folded in it
-mod client; // JSON-RPC by hand
+mod stored_session; // a store with a folded session
+mod client; // a minimal JSON-RPC client
 mod stdio; //  over stdin and stdout
-mod tools; //  what each tool answers
-mod http; //   over HTTP, and who may come in
-mod inside; // inside the proxy, beside the API for programs
+mod tools; //  the answers of the tools
+mod http; //   over HTTP, and access control
+mod proxy_endpoint; // on the port of the proxy, next to its API
 #[cfg(feature = "postgres")]
-mod database; // on a PostgreSQL server
-mod cost; //   what a model pays for the tools
-mod speed; //  how long it takes in a large store
+mod database; // with PostgreSQL
+mod cost; //   the size of the tool definitions
+mod speed; //  latency in a large store
 #[cfg(unix)]
-mod others; // clients of others: the Python package, the inspector, Claude Code, Codex
+mod third_party_clients; // the Python package, the inspector, Claude Code, Codex

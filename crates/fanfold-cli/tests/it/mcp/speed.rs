@@ -1,6 +1,6 @@
 //! Latency in a large store: 100,000 messages with FANFOLD_MANY, fewer without.
 
-#![allow(clippy::print_stdout, reason = "a test says what it measured")]
+#![allow(clippy::print_stdout, reason = "a test prints its measurements")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::stored_session::StoredSession;
 
-/// A call takes no longer, on a busy machine, too.
-const MOST: Duration = Duration::from_secs(3);
+/// Maximum duration of a call, even on a busy machine.
+const MAX_TIME: Duration = Duration::from_secs(3);
 
 #[test]
 fn calls_are_fast_in_a_large_store() {
     let wanted = if std::env::var_os("FANFOLD_MANY").is_some() { 100_000 } else { 3_000 };
-    let kept = StoredSession::new();
-    let (n_messages, n_sessions) = fill(&kept, wanted);
+    let stored = StoredSession::new();
+    let (n_messages, n_sessions) = fill(&stored, wanted);
     let began = Instant::now();
-    let mut client = Client::greeted(&kept, &[]);
+    let mut client = Client::start_and_initialize(&stored, &[]);
     println!("{n_messages} messages in {n_sessions} sessions; started and greeted in {:?}", began.elapsed());
-    let oldest = kept.handles[0].clone();
+    let oldest = stored.handles[0].clone();
     for (name, tool, arguments) in [
         ("browse", "search", json!({})),
         ("one word", "search", json!({ "query": "hundredth" })),
@@ -41,21 +41,21 @@ fn calls_are_fast_in_a_large_store() {
         let first = times[0];
         times.sort();
         println!("{name}: {:?}, the first time {first:?}", times[times.len() / 2]);
-        assert!(times[times.len() / 2] < MOST, "{name}: {times:?}");
+        assert!(times[times.len() / 2] < MAX_TIME, "{name}: {times:?}");
     }
 }
 
 fn timed(client: &mut Client, tool: &str, arguments: &Value) -> Duration {
     let began = Instant::now();
     let called = client.call(tool, arguments.clone());
-    let taken = began.elapsed();
+    let duration = began.elapsed();
     assert!(!called.is_error, "{tool} {arguments}: {:?}", called.texts);
-    taken
+    duration
 }
 
-/// Adds sessions until there are so many messages, each folded now and then, all newer than the one that is there.
-fn fill(kept: &StoredSession, wanted: usize) -> (usize, usize) {
-    let store = Arc::new(SqliteStore::open(&kept.store()).unwrap());
+/// Adds folded sessions, newer than the stored one, until the store has this many messages.
+fn fill(stored: &StoredSession, wanted: usize) -> (usize, usize) {
+    let store = Arc::new(SqliteStore::open(&stored.store()).unwrap());
     let engine = Engine::new(store, Arc::new(MachineClock));
     let terms = Terms {
         engine: fanfold_core::EngineFactory::FANFOLD,

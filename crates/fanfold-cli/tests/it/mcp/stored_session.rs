@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use crate::sandbox::{Sandbox, body, long_chat};
 
-/// A place with a store of its own.
+/// A sandbox with a store.
 pub(crate) struct StoredSession {
     pub(crate) sandbox: Sandbox,
     /// Handles in the view that was sent, in order.
     pub(crate) handles: Vec<String>,
 }
 
-/// The first thing that a tool answered in the long chat.
+/// The first line of the first tool result in the long chat.
 pub(crate) const FIRST_LINE: &str = "def take_0_0(rows):";
 
 impl StoredSession {

@@ -64,28 +64,30 @@ impl From<SearchError> for ApiError {
                 StatusCode::NOT_FOUND
             }
         };
-        let words = error.to_string();
+        let message = error.to_string();
         let (what, hint) =
-            words.split_once("\n\nhint: ").unwrap_or((&words, "`fanfold doctor` checks the store"));
+            message.split_once("\n\nhint: ").unwrap_or((&message, "`fanfold doctor` checks the store"));
         ApiError::new(status, what, hint)
     }
 }
 
 impl From<OpenError> for ApiError {
     fn from(error: OpenError) -> ApiError {
-        let words = error.to_string();
+        let message = error.to_string();
         match error {
             OpenError::Store(error) => error.into(),
             OpenError::Unknown { near, .. } if near.is_empty() => {
-                ApiError::not_found(words, "nothing of it was ever folded")
+                ApiError::not_found(message, "nothing in this session was ever folded")
             }
             OpenError::Unknown { near, .. } => {
-                ApiError::not_found(words, format!("there are {}", near.join(", ")))
+                ApiError::not_found(message, format!("similar handles: {}", near.join(", ")))
             }
-            OpenError::Broken(_) => {
-                ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, words, "`fanfold doctor` tells what is left")
-            }
-            OpenError::Extent(_) => ApiError::bad_request(words, "leave out the lines to get all of it"),
+            OpenError::Broken(_) => ApiError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                message,
+                "`fanfold doctor` shows what is damaged",
+            ),
+            OpenError::Extent(_) => ApiError::bad_request(message, "leave out the lines to get all of it"),
         }
     }
 }

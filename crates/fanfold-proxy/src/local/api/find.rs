@@ -74,7 +74,7 @@ pub(super) fn recall(engine: &Engine, arguments: &Arguments) -> Result<Value, Ap
     let found = sought.found.ok_or_else(|| {
         ApiError::not_found(
             format!("none of the {} sessions has the handle {handle}", sought.n_sessions),
-            "check its digits",
+            "check its digits, or find its text with /fanfold/api/search",
         )
     })?;
     Ok(json!(found.content))

@@ -79,8 +79,8 @@ impl Arguments {
                 let names: Vec<&str> = same_location.map(|known| known.name).collect();
                 let name: String = name.chars().take(60).collect();
                 let hint = match names.is_empty() {
-                    true => "this route has none".to_owned(),
-                    false => format!("there are {}", names.join(", ")),
+                    true => "this route has no parameters".to_owned(),
+                    false => format!("its parameters are {}", names.join(", ")),
                 };
                 return Err(ApiError::bad_request(format!("there is no parameter `{name}`"), hint));
             }
@@ -116,7 +116,7 @@ impl Arguments {
     /// A non-negative integer argument.
     pub(crate) fn count(&self, name: &str) -> Result<Option<u32>, ApiError> {
         let Some(number) = self.number(name)? else { return Ok(None) };
-        let wrong = || ApiError::bad_request(format!("`{name}` cannot be {number}"), "it is 0 or more");
+        let wrong = || ApiError::bad_request(format!("`{name}` cannot be {number}"), "give 0 or more");
         u32::try_from(number).map(Some).map_err(|_| wrong())
     }
 }

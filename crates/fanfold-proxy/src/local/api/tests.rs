@@ -53,7 +53,7 @@ fn engines(engine: &Arc<Engine>) -> Engines {
 }
 
 /// Sends a request. Returns the status and the body.
-async fn ask(engines: &Engines, method: &str, path: &str, body: &str) -> (u16, String) {
+async fn send_request(engines: &Engines, method: &str, path: &str, body: &str) -> (u16, String) {
     let request = Request::builder()
         .method(method)
         .uri(format!("{PATH}{path}"))
@@ -66,35 +66,35 @@ async fn ask(engines: &Engines, method: &str, path: &str, body: &str) -> (u16, S
 }
 
 /// The violations of a schema of the description.
-fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
+fn schema_violations(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str() {
         let pointer = name.trim_start_matches('#').to_owned();
-        return faults(
-            describe().pointer(&pointer).unwrap_or_else(|| panic!("{name} is nowhere")),
+        return schema_violations(
+            describe().pointer(&pointer).unwrap_or_else(|| panic!("{name} is not in the description")),
             value,
             at,
         );
     }
     let mut found = Vec::new();
-    let is_of = |kind: &str| match kind {
+    let has_type = |kind: &str| match kind {
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
         "null" => value.is_null(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("a kind that is not known: {other}"),
+        other => panic!("unknown type: {other}"),
     };
-    let is_right = match &schema["type"] {
-        Value::String(kind) => is_of(kind),
-        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(is_of),
+    let is_valid = match &schema["type"] {
+        Value::String(kind) => has_type(kind),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(has_type),
         _ => true,
     };
     let is_listed = schema["enum"].as_array().is_none_or(|all| all.contains(value));
-    if !is_right || !is_listed || schema.get("const").is_some_and(|only| only != value) {
-        found.push(format!("{at}: {value} is no {schema}"));
+    if !is_valid || !is_listed || schema.get("const").is_some_and(|only| only != value) {
+        found.push(format!("{at}: {value} does not match {schema}"));
     }
     for (i, item) in value.as_array().into_iter().flatten().enumerate() {
-        found.extend(faults(&schema["items"], item, &format!("{at}[{i}]")));
+        found.extend(schema_violations(&schema["items"], item, &format!("{at}[{i}]")));
     }
     for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if value.get(name).is_none() {
@@ -103,9 +103,9 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     }
     for (name, field) in value.as_object().into_iter().flatten() {
         match schema["properties"].get(name) {
-            Some(known) => found.extend(faults(known, field, &format!("{at}.{name}"))),
+            Some(known) => found.extend(schema_violations(known, field, &format!("{at}.{name}"))),
             None if schema["additionalProperties"] == json!(false) => {
-                found.push(format!("{at}.{name} is told nowhere"));
+                found.push(format!("{at}.{name} is not described"));
             }
             None => {}
         }
@@ -119,7 +119,7 @@ async fn responses_match_the_description() {
     let engines = engines(&engine);
     let handle = engine.handles(&SessionId("kiln".to_owned())).unwrap().remove(0);
     let described: Value = {
-        let (status, body) = ask(&engines, "GET", "/openapi.json", "").await;
+        let (status, body) = send_request(&engines, "GET", "/openapi.json", "").await;
         assert_eq!(status, 200);
         serde_json::from_str(&body).unwrap()
     };
@@ -127,9 +127,9 @@ async fn responses_match_the_description() {
     for (path, methods) in described["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             n_described += 1;
-            let asked = path.replace("{session}", "kiln").replace("{handle}", &handle);
-            assert!(!asked.contains('{'), "{asked}");
-            let (status, body) = ask(&engines, &method.to_uppercase(), &asked, "").await;
+            let concrete_path = path.replace("{session}", "kiln").replace("{handle}", &handle);
+            assert!(!concrete_path.contains('{'), "{concrete_path}");
+            let (status, body) = send_request(&engines, &method.to_uppercase(), &concrete_path, "").await;
             assert_eq!(status, 200, "{method} {path}: {body}");
             let content = &operation["responses"]["200"]["content"];
             if content["text/plain"].is_object() {
@@ -137,7 +137,7 @@ async fn responses_match_the_description() {
                 continue;
             }
             let value: Value = serde_json::from_str(&body).unwrap();
-            let wrong = faults(&content["application/json"]["schema"], &value, "");
+            let wrong = schema_violations(&content["application/json"]["schema"], &value, "");
             assert!(wrong.is_empty(), "{method} {path}: {wrong:#?}");
         }
     }
@@ -168,14 +168,14 @@ async fn errors_have_a_hint() {
         ("GET", "/search?query=x&since=yesterday", "", 400),
         ("GET", "/nothing", "", 404),
     ] {
-        let (status, answer) = ask(&engines, method, path, body).await;
+        let (status, answer) = send_request(&engines, method, path, body).await;
         assert_eq!(status, expected, "{method} {path}: {answer}");
         let value: Value = serde_json::from_str(&answer).unwrap();
-        assert!(faults(&schema, &value, "").is_empty(), "{method} {path}: {answer}");
+        assert!(schema_violations(&schema, &value, "").is_empty(), "{method} {path}: {answer}");
         assert!(!value["error"]["hint"].as_str().unwrap().is_empty(), "{path}");
     }
-    let gone: Engines = Arc::new(|| Err("the store is gone".to_owned()));
-    let (status, answer) = ask(&gone, "GET", "/sessions", "").await;
+    let without_store: Engines = Arc::new(|| Err("the store is gone".to_owned()));
+    let (status, answer) = send_request(&without_store, "GET", "/sessions", "").await;
     assert_eq!((status, answer.contains("the store is gone")), (503, true), "{answer}");
 }
 
@@ -183,20 +183,21 @@ async fn errors_have_a_hint() {
 async fn forks_are_separate_and_recall_returns_parts() {
     let engine = engine();
     let engines = engines(&engine);
-    let (_, made) =
-        ask(&engines, "POST", "/sessions/kiln/fork", r#"{"at": 3, "title": "Another way"}"#).await;
-    let made: Value = serde_json::from_str(&made).unwrap();
-    assert_eq!((made["messages"].as_u64(), made["title"].as_str()), (Some(3), Some("Another way")));
-    assert_eq!((made["parent"].as_str(), made["relation"].as_str()), (Some("kiln"), Some("fork")));
-    let (status, _) = ask(&engines, "POST", "/sessions/kiln/fork", r#"{"title": "Another way"}"#).await;
+    let (_, fork) =
+        send_request(&engines, "POST", "/sessions/kiln/fork", r#"{"at": 3, "title": "Another way"}"#).await;
+    let fork: Value = serde_json::from_str(&fork).unwrap();
+    assert_eq!((fork["messages"].as_u64(), fork["title"].as_str()), (Some(3), Some("Another way")));
+    assert_eq!((fork["parent"].as_str(), fork["relation"].as_str()), (Some("kiln"), Some("fork")));
+    let (status, _) =
+        send_request(&engines, "POST", "/sessions/kiln/fork", r#"{"title": "Another way"}"#).await;
     assert_eq!(status, 409, "the title is taken");
-    let (_, folds) = ask(&engines, "GET", "/sessions/kiln/folds", "").await;
+    let (_, folds) = send_request(&engines, "GET", "/sessions/kiln/folds", "").await;
     let folds: Value = serde_json::from_str(&folds).unwrap();
     let handle = folds["folds"][0]["handles"][0].as_str().unwrap();
-    let (_, whole) = ask(&engines, "GET", &format!("/recall/{handle}"), "").await;
-    let (_, line) = ask(&engines, "GET", &format!("/recall/{handle}?lines=2"), "").await;
+    let (_, whole) = send_request(&engines, "GET", &format!("/recall/{handle}"), "").await;
+    let (_, line) = send_request(&engines, "GET", &format!("/recall/{handle}?lines=2"), "").await;
     assert_eq!(Some(line.as_str()), whole.split('\n').nth(1));
-    let (_, page) = ask(&engines, "GET", "/sessions/kiln/messages?from=1&limit=2", "").await;
+    let (_, page) = send_request(&engines, "GET", "/sessions/kiln/messages?from=1&limit=2", "").await;
     let page: Value = serde_json::from_str(&page).unwrap();
     assert_eq!((page["total"].as_u64(), page["messages"].as_array().unwrap().len()), (Some(81), 2));
     assert_eq!(page["messages"][0]["position"], 1);

@@ -1,4 +1,4 @@
-//! Finds the *atoms* of a recorded reply: the texts that it must have classes from its input.
+//! Finds the *atoms* of a recorded reply: the texts that it must have taken from its input.
 //!
 //! An atom is a text that a model can hardly write by chance: a path, a URL, an identifier, an id or number of four or
 //! more characters, a short quoted text, the name of an error. Longer lines that a call's arguments repeat verbatim are

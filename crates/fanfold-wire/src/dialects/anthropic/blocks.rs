@@ -46,8 +46,8 @@ pub(super) fn alternate_roles<'a>(items: &[&'a str]) -> Vec<Cow<'a, str>> {
     merge_where(outs.collect(), |_, _| true).into_iter().map(|out| out.json).collect()
 }
 
-/// Merges neighbours of one role that have results, because the provider requires all results of a reply in one message.
-/// It accepts other neighbours of one role, so a person's message stays unchanged.
+/// Merges neighbours of one role that have results, because the provider requires all results of a reply in one
+/// message. It accepts other neighbours of one role, so a person's message stays unchanged.
 pub(super) fn join_results(outs: Vec<OutMessage<'_>>) -> Vec<OutMessage<'_>> {
     merge_where(outs, |last, next| last.role != Role::User || has_result(last) || has_result(next))
 }

@@ -66,7 +66,7 @@ fn user(map: &mut EntryMap, value: Option<&str>) {
 fn prompt(map: &mut EntryMap, part: usize, run: &[&str], value: &str) {
     let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
     let place = json::span(value, first).start..json::span(value, last).end;
-    let content = Content::of_parts(run, Cow::Owned(format!("[{}]", &value[place])));
+    let content = Content::from_parts(run, Cow::Owned(format!("[{}]", &value[place])));
     map.report_broken(part, &content);
     let mut media = content.media(map.message());
     for media in &mut media {

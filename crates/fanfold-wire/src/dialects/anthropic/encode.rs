@@ -20,13 +20,13 @@ use crate::json::{self, Object};
 /// Encodes messages.
 pub(crate) fn encode<'a>(
     source: &EncodeSource<'a, '_>,
-    sends: &[SendItem<'_>],
+    items_to_send: &[SendItem<'_>],
     n_breakpoints_outside: usize,
 ) -> Vec<OutMessage<'a>> {
-    let thinking = step_with_thoughts(source, sends);
-    let mut outs: Vec<OutMessage<'a>> = Vec::with_capacity(sends.len());
+    let thinking = step_with_thoughts(source, items_to_send);
+    let mut outs: Vec<OutMessage<'a>> = Vec::with_capacity(items_to_send.len());
     let mut newest_note = None;
-    for send in sends {
+    for send in items_to_send {
         match send {
             SendItem::Group { message, portions, is_raw, .. } => {
                 let facts = source.map.messages.get(*message).copied().unwrap_or_default();
@@ -82,8 +82,8 @@ fn move_back(outs: &mut [OutMessage<'_>], breakpoint: Option<&str>) {
 }
 
 /// The step whose thoughts the provider requires: the last one, while its calls are being answered.
-fn step_with_thoughts(source: &EncodeSource<'_, '_>, sends: &[SendItem<'_>]) -> Option<EntryId> {
-    let last = sends.iter().rev().find_map(|send| match send {
+fn step_with_thoughts(source: &EncodeSource<'_, '_>, items_to_send: &[SendItem<'_>]) -> Option<EntryId> {
+    let last = items_to_send.iter().rev().find_map(|send| match send {
         SendItem::Group { portions, .. } => {
             portions.iter().rev().map(|portion| portion.entry).find(|e| source.step(*e).is_some())
         }
@@ -176,10 +176,10 @@ fn reply<'a>(
     let mut text = portion.stub(Place::Text(portion.entry));
     let is_text_edited = text.is_some();
     let calls = source.step(portion.entry).map(|step| step.calls.as_slice()).unwrap_or_default();
-    let mut left = Vec::with_capacity(blocks.len());
+    let mut kept = Vec::with_capacity(blocks.len());
     for (i, block) in blocks.iter().enumerate() {
         let Some(object) = Object::parse(block) else {
-            left.push((i, Cow::Borrowed(*block)));
+            kept.push((i, Cow::Borrowed(*block)));
             continue;
         };
         let mut splices = Splices::default();
@@ -211,9 +211,9 @@ fn reply<'a>(
             }
             BlockKind::Text | BlockKind::Thinking | BlockKind::ToolResult | BlockKind::Other => {}
         }
-        left.push((i, spliced(block, splices)));
+        kept.push((i, spliced(block, splices)));
     }
-    left
+    kept
 }
 
 /// Adds an empty input, because the provider requires one.
@@ -231,21 +231,21 @@ fn user<'a>(
     blocks: &[&'a str],
     portions: &[OutPortion<'_>],
 ) -> Vec<Block<'a>> {
-    let mut left = Vec::with_capacity(blocks.len());
+    let mut kept = Vec::with_capacity(blocks.len());
     let borrowed: Vec<_> = blocks.iter().map(|block| Cow::Borrowed(*block)).collect();
     for portion in portions {
         let start = portion.source.origin.part as usize;
         let Some(block) = blocks.get(start) else { continue };
         if let Some(id) = portion.result() {
-            left.push((start, result(source, block, portion, id)));
+            kept.push((start, result(source, block, portion, id)));
         } else if kind_of(block) == BlockKind::ToolResult {
-            left.extend(orphan_as_blocks(source, block, portion).into_iter().map(|block| (start, block)));
+            kept.extend(orphan_as_blocks(source, block, portion).into_iter().map(|block| (start, block)));
         } else {
             let end = run_end(&borrowed, start);
-            prompt(source, &blocks[start..end], start, portion, &mut left);
+            prompt(source, &blocks[start..end], start, portion, &mut kept);
         }
     }
-    left
+    kept
 }
 
 fn prompt<'a>(
@@ -253,14 +253,14 @@ fn prompt<'a>(
     run: &[&'a str],
     start: usize,
     portion: &OutPortion<'_>,
-    left: &mut Vec<Block<'a>>,
+    kept: &mut Vec<Block<'a>>,
 ) {
     let media = source.prompt(portion.entry).map(|prompt| portion.prompt_media(prompt)).unwrap_or_default();
     let mut text = portion.stub(Place::Text(portion.entry));
     let is_text_edited = text.is_some();
     for (i, block) in run.iter().enumerate() {
         let Some(object) = Object::parse(block) else {
-            left.push((start + i, Cow::Borrowed(*block)));
+            kept.push((start + i, Cow::Borrowed(*block)));
             continue;
         };
         let mut splices = Splices::default();
@@ -277,7 +277,7 @@ fn prompt<'a>(
                 }
             }
         }
-        left.push((start + i, spliced(block, splices)));
+        kept.push((start + i, spliced(block, splices)));
     }
 }
 

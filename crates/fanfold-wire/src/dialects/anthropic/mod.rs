@@ -17,7 +17,14 @@ pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
     fn facts(&self) -> &'static Facts {
-        const { &Facts { name: "anthropic", system_key: Some("system"), has_cache_markers: true, ..Facts::USUAL } }
+        const {
+            &Facts {
+                name: "anthropic",
+                system_key: Some("system"),
+                has_cache_markers: true,
+                ..Facts::DEFAULT
+            }
+        }
     }
 
     fn recognises_body(&self, body: &Object<'_>) -> bool {
@@ -45,10 +52,10 @@ impl crate::dialects::Dialect for Dialect {
     fn encode<'a>(
         &self,
         source: &EncodeSource<'a, '_>,
-        sends: &[SendItem<'_>],
+        items_to_send: &[SendItem<'_>],
         n_markers_outside: usize,
     ) -> Vec<OutMessage<'a>> {
-        encode::encode(source, sends, n_markers_outside)
+        encode::encode(source, items_to_send, n_markers_outside)
     }
 
     fn api(&self) -> Option<&'static dyn Api> {

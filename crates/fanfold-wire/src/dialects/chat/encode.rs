@@ -21,14 +21,15 @@ use crate::json::{self, Object};
 pub(crate) fn encode<'a>(
     layout: Layout,
     source: &EncodeSource<'a, '_>,
-    sends: &[SendItem<'_>],
+    items_to_send: &[SendItem<'_>],
 ) -> Vec<OutMessage<'a>> {
-    let mut messages: Vec<_> = sends.iter().filter_map(|item| encode_message(layout, source, item)).collect();
+    let mut messages: Vec<_> =
+        items_to_send.iter().filter_map(|item| encode_message(layout, source, item)).collect();
     open_with_user(&mut messages, |text| note(layout, text, Voice::Fanfold).json.into_owned());
     messages
 }
 
-/// Encodes one message; `None` if it is left out.
+/// Encodes one message; `None` omits it.
 pub(crate) fn encode_message<'a>(
     layout: Layout,
     source: &EncodeSource<'a, '_>,

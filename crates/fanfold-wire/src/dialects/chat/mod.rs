@@ -23,7 +23,7 @@ pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
     fn facts(&self) -> &'static Facts {
-        const { &Facts { name: "chat", has_cache_markers: true, ..Facts::USUAL } }
+        const { &Facts { name: "chat", has_cache_markers: true, ..Facts::DEFAULT } }
     }
 
     fn recognises_message(&self, message: &Object<'_>) -> bool {
@@ -43,10 +43,10 @@ impl crate::dialects::Dialect for Dialect {
     fn encode<'a>(
         &self,
         source: &EncodeSource<'a, '_>,
-        sends: &[SendItem<'_>],
+        items_to_send: &[SendItem<'_>],
         _: usize,
     ) -> Vec<OutMessage<'a>> {
-        encode(Layout::OpenAi, source, sends)
+        encode(Layout::OpenAi, source, items_to_send)
     }
 
     fn message_encoder(&self) -> Option<MessageEncoder> {

@@ -127,8 +127,6 @@ fn read_finish_reason(reading: &mut Reading, choice: &Object<'_>) {
     }
 }
 
-/// True if a chunk has a role and no content yet.
-
 /// The text of a message or a delta.
 pub(super) fn text_of_message(reader: &mut TextReader, message: &Object<'_>) -> String {
     let has = |key: &str| message.text(key).is_some_and(|text| !text.is_empty());
@@ -136,8 +134,6 @@ pub(super) fn text_of_message(reader: &mut TextReader, message: &Object<'_>) -> 
     reader.ending.refusal.push_str(&message.text("refusal").unwrap_or_default());
     reader.content(message.some("content"))
 }
-
-/// The visible texts of a chunk, one for each choice.
 
 /// Assigns the parts of streamed calls to their calls.
 ///

@@ -15,7 +15,7 @@ impl crate::dialects::Dialect for Dialect {
                 name: "hermes",
                 system_key: Some("system_prompt"),
                 count_key: Some("message_count"),
-                ..Facts::USUAL
+                ..Facts::DEFAULT
             }
         }
     }
@@ -32,10 +32,10 @@ impl crate::dialects::Dialect for Dialect {
     fn encode<'a>(
         &self,
         source: &EncodeSource<'a, '_>,
-        sends: &[SendItem<'_>],
+        items_to_send: &[SendItem<'_>],
         _: usize,
     ) -> Vec<OutMessage<'a>> {
-        chat::encode(Layout::OpenAi, source, sends)
+        chat::encode(Layout::OpenAi, source, items_to_send)
     }
 
     fn message_encoder(&self) -> Option<MessageEncoder> {

@@ -193,7 +193,7 @@ fn list<'a>(raws: impl Iterator<Item = &'a str>) -> String {
 fn thought(item: &Object<'_>) -> String {
     let texts = ["summary", "content"].into_iter().filter_map(|key| {
         let parts = item.get(key).and_then(json::array)?;
-        let content = Content::of_parts(&parts, "".into());
+        let content = Content::from_parts(&parts, "".into());
         Some(content.text.into_owned()).filter(|text| !text.is_empty())
     });
     texts.collect::<Vec<_>>().join("\n")

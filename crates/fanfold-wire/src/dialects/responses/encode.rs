@@ -15,9 +15,12 @@ use crate::json::Splices;
 use crate::json::{self, Object};
 
 /// Encodes items.
-pub(crate) fn encode<'a>(source: &EncodeSource<'a, '_>, sends: &[SendItem<'_>]) -> Vec<OutMessage<'a>> {
-    let mut outs: Vec<(OutMessage<'a>, ItemOrigin)> = Vec::with_capacity(sends.len());
-    for send in sends {
+pub(crate) fn encode<'a>(
+    source: &EncodeSource<'a, '_>,
+    items_to_send: &[SendItem<'_>],
+) -> Vec<OutMessage<'a>> {
+    let mut outs: Vec<(OutMessage<'a>, ItemOrigin)> = Vec::with_capacity(items_to_send.len());
+    for send in items_to_send {
         match send {
             SendItem::Group { message, portions, is_raw, .. } => {
                 let facts = source.map.messages.get(*message).copied().unwrap_or_default();
@@ -124,8 +127,8 @@ fn render<'a>(
     if let Some(id) = portion.result() {
         edit_result(source, &mut splices, &object, portion, id);
     } else if let Some(step) = source.step(portion.entry) {
-        let is_left = edit_step(source, &mut splices, &object, portion, step);
-        if !is_left {
+        let is_kept = edit_step(source, &mut splices, &object, portion, step);
+        if !is_kept {
             return None;
         }
     } else if source.map.anchors.get(portion.entry.index()).is_some_and(|anchor| anchor.is_orphan_result) {

@@ -25,7 +25,7 @@ impl crate::dialects::Dialect for Dialect {
                 system_key: Some("instructions"),
                 can_continue: true,
                 has_replies_of_many_messages: true,
-                ..Facts::USUAL
+                ..Facts::DEFAULT
             }
         }
     }
@@ -53,10 +53,10 @@ impl crate::dialects::Dialect for Dialect {
     fn encode<'a>(
         &self,
         source: &EncodeSource<'a, '_>,
-        sends: &[SendItem<'_>],
+        items_to_send: &[SendItem<'_>],
         _: usize,
     ) -> Vec<OutMessage<'a>> {
-        encode::encode(source, sends)
+        encode::encode(source, items_to_send)
     }
 
     fn api(&self) -> Option<&'static dyn Api> {

@@ -10,7 +10,7 @@ pub(crate) struct Dialect;
 
 impl crate::dialects::Dialect for Dialect {
     fn facts(&self) -> &'static Facts {
-        const { &Facts { name: "sharegpt", list_key: "conversations", ..Facts::USUAL } }
+        const { &Facts { name: "sharegpt", list_key: "conversations", ..Facts::DEFAULT } }
     }
 
     fn recognises_message(&self, message: &Object<'_>) -> bool {
@@ -24,10 +24,10 @@ impl crate::dialects::Dialect for Dialect {
     fn encode<'a>(
         &self,
         source: &EncodeSource<'a, '_>,
-        sends: &[SendItem<'_>],
+        items_to_send: &[SendItem<'_>],
         _: usize,
     ) -> Vec<OutMessage<'a>> {
-        chat::encode(Layout::ShareGpt, source, sends)
+        chat::encode(Layout::ShareGpt, source, items_to_send)
     }
 
     fn message_encoder(&self) -> Option<MessageEncoder> {

@@ -61,9 +61,9 @@ fn messages_left_behind_are_reported() {
     sandbox.write("cut.json", &body(&long_chat(30)[..10]));
     let ran = sandbox.run("fold --session feature-login cut.json -o x.json");
     let left = long_chat(30).len() - 10;
-    let told =
+    let expected =
         format!("left behind: {left} messages that this conversation does not have; `fanfold sessions redo");
-    assert!(ran.code == 0 && ran.err.contains(&told), "{}", ran.err);
+    assert!(ran.code == 0 && ran.err.contains(&expected), "{}", ran.err);
     let ran = sandbox.run("fold --session feature-login chat.json -o x.json");
     assert!(!ran.err.contains("left behind"), "{}", ran.err);
 }
@@ -79,11 +79,11 @@ fn fold_with_a_wrong_window_can_be_undone() {
     let marks = sandbox.run("sessions checkpoint feature-login --json").out;
     let marks: Value = serde_json::from_str(&marks).unwrap();
     let name = marks["checkpoints"].as_array().unwrap().last().unwrap()["name"].as_str().unwrap();
-    let gone = sandbox.run(&format!("sessions restore feature-login {name} --json")).out;
-    let gone: Value = serde_json::from_str(&gone).unwrap();
-    assert_eq!((&gone["messages"], &gone["folds_undone"]), (&gone["messages_before"], &json!(1)));
+    let restored = sandbox.run(&format!("sessions restore feature-login {name} --json")).out;
+    let restored: Value = serde_json::from_str(&restored).unwrap();
+    assert_eq!((&restored["messages"], &restored["folds_undone"]), (&restored["messages_before"], &json!(1)));
     assert_eq!(budget(&sandbox, "--session feature-login"), whole);
-    // Without a window, the one of before.
+    // Without a window flag, the session keeps its window.
     let ran = sandbox.run("fold --session feature-login chat.json");
     assert_eq!(ran.out, sandbox.read("sent.json"), "{}", ran.err);
     assert_eq!(sandbox.run("doctor --requests").code, 0);
@@ -99,7 +99,7 @@ fn session_keeps_its_window_and_dry_run_changes_nothing() {
     sandbox.run("fold --session feature-login chat.json -w 16k -o x.json");
     let shown = sandbox.run("sessions show 1 --json").out;
     assert_eq!(budget(&sandbox, "--session 1")["window"], 16_000);
-    // As it would be by other flags.
+    // Flags show the effect of other settings.
     let tried = budget(&sandbox, "--session 1 -w 8k");
     assert!(tried["window"] == 8_000 && tried["view"].as_u64() < Some(6_000), "{tried}");
     assert_eq!(budget(&sandbox, "--session 1 -p mask")["policy"], "mask");
@@ -108,9 +108,9 @@ fn session_keeps_its_window_and_dry_run_changes_nothing() {
     assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
     assert!(ran.err.contains("before") && ran.err.contains("0 new messages would be stored"), "{}", ran.err);
     assert_eq!(sandbox.run("fold --session brand-new other.json --dry-run").code, 0);
-    assert_eq!(sandbox.run("sessions show 1 --json").out, shown, "nothing was kept");
+    assert_eq!(sandbox.run("sessions show 1 --json").out, shown, "nothing was stored");
     assert_eq!(sandbox.run("sessions show brand-new").code, 1);
-    // Without a window it keeps its own; another model has another.
+    // Without a window flag the session keeps its window, unless the model changes.
     let ran = sandbox.run("fold --session 1 chat.json -o x.json");
     assert!(ran.err.contains("note: folded for a window of 16,000 tokens, as before"), "{}", ran.err);
     assert_eq!(budget(&sandbox, "--session 1")["window"], 16_000);
@@ -145,36 +145,36 @@ fn fold_continues_a_rotated_session() {
 #[test]
 fn session_commands_print_json() {
     let sandbox = stored_sandbox();
-    let told = |line: &str| -> Value {
+    let json = |line: &str| -> Value {
         let ran = sandbox.run(line);
         serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{line}: {}{}", ran.out, ran.err))
     };
     assert_eq!(
-        told("sessions title 1 The  login --json"),
+        json("sessions title 1 The  login --json"),
         json!({ "session": "feature-login", "title": "The login" })
     );
-    assert_eq!(told("sessions goal 1 ship it --json")["goal"], "ship it");
-    assert_eq!(told("sessions pin 1 3 5 --json")["pins"], json!([3, 5]));
-    assert_eq!(told("sessions pin 1 3 --off --json")["pins"], json!([5]));
-    assert_eq!(told("sessions checkpoint 1 good --json")["checkpoint"], "good");
-    assert_eq!(told("sessions rewind 1 --to 9 --json")["messages"], 9);
-    assert_eq!(told("sessions redo 1 --json")["messages_before"], 9);
-    assert_eq!(told("sessions restore 1 good --json")["folds_undone"], 0);
-    let fork = told("sessions fork 1 --at 5 --end-parent --json");
+    assert_eq!(json("sessions goal 1 ship it --json")["goal"], "ship it");
+    assert_eq!(json("sessions pin 1 3 5 --json")["pins"], json!([3, 5]));
+    assert_eq!(json("sessions pin 1 3 --off --json")["pins"], json!([5]));
+    assert_eq!(json("sessions checkpoint 1 good --json")["checkpoint"], "good");
+    assert_eq!(json("sessions rewind 1 --to 9 --json")["messages"], 9);
+    assert_eq!(json("sessions redo 1 --json")["messages_before"], 9);
+    assert_eq!(json("sessions restore 1 good --json")["folds_undone"], 0);
+    let fork = json("sessions fork 1 --at 5 --end-parent --json");
     assert_eq!(fork["parent"], "feature-login");
     let fork = fork["session"].as_str().unwrap().to_owned();
-    let shown = told("sessions show feature-login --json");
+    let shown = json("sessions show feature-login --json");
     assert_eq!((&shown["ended"]["reason"], &shown["goal"]), (&json!("branched"), &Value::Null));
-    assert_eq!(told(&format!("sessions show {fork} --json"))["goal"], "ship it");
-    assert_eq!(told(&format!("sessions end {fork} --reason subagent --json"))["ended"], "subagent");
+    assert_eq!(json(&format!("sessions show {fork} --json"))["goal"], "ship it");
+    assert_eq!(json(&format!("sessions end {fork} --reason subagent --json"))["ended"], "subagent");
     let again = sandbox.run(&format!("sessions end {fork}"));
     assert!(again.code == 1 && again.err.contains("has ended (subagent)"), "{}", again.err);
-    assert_eq!(told(&format!("sessions resume {fork} --json"))["session"], *fork);
+    assert_eq!(json(&format!("sessions resume {fork} --json"))["session"], *fork);
     let ran = sandbox.run("fold --session feature-login chat.json -o x.json");
     assert!(ran.err.contains("had ended (branched), and continues"), "{}", ran.err);
-    assert_eq!(told("sessions prune --days 0 --ended --dry-run --json")["outdated"], json!([fork]));
-    assert_eq!(told("sessions prune --days 0 --ended --json")["forgotten"], json!([fork]));
-    assert_eq!(told("sessions delete feature-login --json")["forgotten"], json!(["feature-login"]));
+    assert_eq!(json("sessions prune --days 0 --ended --dry-run --json")["outdated"], json!([fork]));
+    assert_eq!(json("sessions prune --days 0 --ended --json")["forgotten"], json!([fork]));
+    assert_eq!(json("sessions delete feature-login --json")["forgotten"], json!(["feature-login"]));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn body_without_roles_is_refused() {
         assert!(ran.err.contains("no message in it has a role"), "{}", ran.err);
         assert!(ran.err.contains("fanfold sessions import"), "{}", ran.err);
     }
-    // One message that is odd among others is let through.
+    // A single message without a role is allowed.
     let odd = r#"[{"role":"user","content":"hi"},{"content":"and this?"}]"#;
     assert_eq!(sandbox.run_with("fold --window 8k", odd).out, odd);
 }

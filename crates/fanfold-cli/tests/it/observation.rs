@@ -1,4 +1,4 @@
-//! Observing a proxy: log, metrics, status and spans, none of which may contain a secret.
+//! Observing a proxy: log, metrics, status and spans. None of them may contain a secret.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 
-/// A running `fanfold serve`, and all that it says.
+/// A running `fanfold serve`, and its output.
 struct Proxy {
     child: Child,
     port: u16,
-    said: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
     listeners: Vec<JoinHandle<()>>,
 }
 
@@ -33,18 +33,18 @@ impl Proxy {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
+        let output = Arc::new(Mutex::new(String::new()));
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("listens on http://") {
-            assert_ne!(err.read_line(&mut line).unwrap(), 0, "it ended: {line}");
+            assert_ne!(err.read_line(&mut line).unwrap(), 0, "the proxy ended: {line}");
         }
         let address = line.split("listens on http://").nth(1).unwrap();
         let port = address.split([':', ',']).nth(1).unwrap().trim().parse().unwrap();
-        said.lock().unwrap().push_str(&line);
+        output.lock().unwrap().push_str(&line);
         let out = BufReader::new(child.stdout.take().unwrap());
-        let listeners = vec![listen(err, Arc::clone(&said)), listen(out, Arc::clone(&said))];
-        Proxy { child, port, said, listeners }
+        let listeners = vec![listen(err, Arc::clone(&output)), listen(out, Arc::clone(&output))];
+        Proxy { child, port, output, listeners }
     }
 
     fn caller(&self) -> Caller {
@@ -57,13 +57,13 @@ impl Proxy {
         answered.text()
     }
 
-    /// Ends it in good order. Gives all that it said.
+    /// Stops the proxy and returns its output.
     fn end(mut self) -> String {
         let ended = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         let code = self.child.wait().unwrap();
-        assert!(ended.success() && code.success(), "{code}: {}", self.said.lock().unwrap());
+        assert!(ended.success() && code.success(), "{code}: {}", self.output.lock().unwrap());
         self.listeners.drain(..).for_each(|listener| listener.join().unwrap());
-        std::mem::take(&mut *self.said.lock().unwrap())
+        std::mem::take(&mut *self.output.lock().unwrap())
     }
 }
 
@@ -73,11 +73,11 @@ impl Drop for Proxy {
     }
 }
 
-fn listen(mut from: impl std::io::BufRead + Send + 'static, said: Arc<Mutex<String>>) -> JoinHandle<()> {
+fn listen(mut from: impl std::io::BufRead + Send + 'static, output: Arc<Mutex<String>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut line = String::new();
         while from.read_line(&mut line).is_ok_and(|n| n > 0) {
-            said.lock().unwrap().push_str(&std::mem::take(&mut line));
+            output.lock().unwrap().push_str(&std::mem::take(&mut line));
         }
     })
 }
@@ -112,7 +112,7 @@ fn requests_appear_in_log_metrics_and_status() {
         let answered = caller.post(CHAT, &[], &conversation(n_steps).to_string()).unwrap();
         assert_eq!(answered.status, 200, "{}", answered.text());
     }
-    // The first file is asked for again, and it was folded.
+    // The agent reads the first file again, whose result was folded.
     let mut again = conversation(15);
     let messages = again["messages"].as_array_mut().unwrap();
     let repeated = [messages[1].clone(), messages[2].clone()];
@@ -161,14 +161,14 @@ fn requests_appear_in_log_metrics_and_status() {
     );
     assert!(proxy.get("/fanfold/ready").contains("true") && proxy.get("/fanfold/health").contains("true"));
 
-    let said = proxy.end();
-    let lines: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let output = proxy.end();
+    let lines: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let requests: Vec<&Value> = lines.iter().filter(|line| line["target"] == "fanfold::request").collect();
-    assert_eq!(requests.len(), 6, "{said}");
+    assert_eq!(requests.len(), 6, "{output}");
     let folded = requests.iter().find(|line| line["outcome"] == "folded").unwrap();
     assert!(folded["came"].as_u64() > folded["sent"].as_u64() && folded["status"] == 200, "{folded:#}");
     assert_eq!(requests[5]["status"], 429);
-    assert!(said.contains("requests were folded"), "{said}");
+    assert!(output.contains("requests were folded"), "{output}");
 }
 
 #[test]
@@ -182,14 +182,14 @@ fn pressure_is_logged_once() {
         assert_eq!(caller.post(CHAT, &[], &conversation(n_steps).to_string()).unwrap().status, 200);
     }
     drop(caller);
-    let said = proxy.end();
-    let told: Vec<&str> = said.lines().filter(|line| line.contains("% of the room is full")).collect();
-    let has = |level: &str| told.iter().filter(|line| line.contains(&format!("pressure={level}"))).count();
+    let output = proxy.end();
+    let lines: Vec<&str> = output.lines().filter(|line| line.contains("% of the room is full")).collect();
+    let has = |level: &str| lines.iter().filter(|line| line.contains(&format!("pressure={level}"))).count();
     assert!(
-        !told.is_empty() && ["info", "notice", "warning", "critical"].iter().all(|level| has(level) <= 1),
-        "{said}"
+        !lines.is_empty() && ["info", "notice", "warning", "critical"].iter().all(|level| has(level) <= 1),
+        "{output}"
     );
-    assert_eq!(told.len(), has("info") + has("notice") + has("warning") + has("critical"), "{said}");
+    assert_eq!(lines.len(), has("info") + has("notice") + has("warning") + has("critical"), "{output}");
 }
 
 /// True if a line of JSON has no duplicate keys.
@@ -230,14 +230,14 @@ fn json_log_line_has_unique_keys() {
     let secret = [("x-api-key", "sk-secret"), ("user-agent", "an-agent")];
     assert_eq!(caller.call("GET", "/v1/models?key=sk-secret", &secret, "").unwrap().status, 200);
     drop(caller);
-    let said = proxy.end();
-    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
-    assert!(lines.iter().any(|line| line.contains(r#""pressure":""#)), "{said}");
+    let output = proxy.end();
+    let lines: Vec<&str> = output.lines().filter(|line| line.starts_with('{')).collect();
+    assert!(lines.iter().any(|line| line.contains(r#""pressure":""#)), "{output}");
     for line in &lines {
         assert!(has_each_key_once(line), "{line}");
     }
     let find = |words: &str| -> Value {
-        let line = lines.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{said}"));
+        let line = lines.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{output}"));
         serde_json::from_str(line).unwrap()
     };
     let passed = find(r#""why":"too_large""#);
@@ -245,7 +245,7 @@ fn json_log_line_has_unique_keys() {
     let through = find("fanfold::passed");
     assert_eq!((&through["method"], &through["path"]), (&json!("GET"), &json!("/v1/models?…")), "{through}");
     assert!(through["headers"].as_str().unwrap().contains(r#"user-agent="an-agent""#), "{through}");
-    assert!(!said.contains("sk-secret"), "{said}");
+    assert!(!output.contains("sk-secret"), "{output}");
 }
 
 /// The reply of the upstream to the same request without a proxy.
@@ -266,10 +266,10 @@ fn observing_proxy_reports_possible_savings() {
     drop(caller);
     let status: Value = serde_json::from_str(&proxy.get("/fanfold/status")).unwrap();
     assert_eq!((&status["mode"], &status["totals"]["outcomes"]["observed"]), (&json!("observe"), &json!(2)));
-    let said = proxy.end();
+    let output = proxy.end();
     assert!(
-        said.contains("2 of 2 requests would have been folded") && said.contains("would have saved $"),
-        "{said}"
+        output.contains("2 of 2 requests would have been folded") && output.contains("would have saved $"),
+        "{output}"
     );
     let sent: Vec<String> = upstream.seen().iter().map(|seen| seen.text()).collect();
     assert_eq!(sent, bodies, "nothing is changed");
@@ -325,11 +325,11 @@ fn secrets_are_never_logged() {
         let _ = proxy.caller().call("GET", &format!("/fanfold/none?key={SECRET}"), headers, "");
         let metrics = proxy.get("/fanfold/metrics");
         assert!(!metrics.contains(SECRET), "{metrics}");
-        let said = proxy.end();
-        let n_told =
-            said.matches(if look == "json" { "fanfold::request" } else { " ms  first byte " }).count();
-        assert!(n_told >= n_sent, "only {n_told} of {n_sent} requests are told of:\n{said}");
-        let leak = said.lines().find(|line| line.contains(SECRET) || line.contains("c2stczNjcjN0"));
+        let output = proxy.end();
+        let n_logged =
+            output.matches(if look == "json" { "fanfold::request" } else { " ms  first byte " }).count();
+        assert!(n_logged >= n_sent, "only {n_logged} of {n_sent} requests are logged:\n{output}");
+        let leak = output.lines().find(|line| line.contains(SECRET) || line.contains("c2stczNjcjN0"));
         assert_eq!(leak, None, "a secret is in the log");
     }
     let wrong = Sandbox::new().run(&format!("serve --upstream http://user:{SECRET}@localhost"));
@@ -338,23 +338,23 @@ fn secrets_are_never_logged() {
         "{}",
         wrong.err
     );
-    // The key was there to be seen: it was passed on.
+    // The key was in the requests: it reached the upstream.
     assert!(upstream.seen().iter().any(|seen| seen.header("x-api-key") == Some(SECRET)));
 }
 
-/// A collector of spans: gives its address and the names of spans with their parents' names.
+/// A collector of spans. Returns its address and the spans that it receives.
 fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let got = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&got);
+    let spans = Arc::new(Mutex::new(Vec::new()));
+    let shared_spans = Arc::clone(&spans);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
             let (mut length, mut line) = (0, String::new());
             while stream.read_line(&mut line).is_ok_and(|n| n > 2) {
-                if let Some(told) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = told.trim().parse().unwrap();
+                if let Some(lines) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = lines.trim().parse().unwrap();
                 }
                 line.clear();
             }
@@ -362,17 +362,17 @@ fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
             stream.read_exact(&mut body).unwrap();
             let spans = serde_json::from_slice::<Value>(&body).unwrap();
             let spans = spans["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap().clone();
-            kept.lock().unwrap().extend(spans);
+            shared_spans.lock().unwrap().extend(spans);
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
             stream.get_mut().write_all(answer).unwrap();
         }
     });
-    (address, got)
+    (address, spans)
 }
 
 #[test]
 fn spans_reach_the_collector_and_upstream() {
-    let (collector, got) = collector();
+    let (collector, spans) = collector();
     let upstream = Upstream::start(Script::steps(99)).unwrap();
     let sandbox = Sandbox::new();
     let proxy = Proxy::start(&sandbox, &upstream.url(), &["--otlp", &collector, "--log", "off"]);
@@ -381,12 +381,12 @@ fn spans_reach_the_collector_and_upstream() {
         proxy.caller().post(CHAT, &[("traceparent", client)], &conversation(2).to_string()).unwrap();
     assert_eq!(answered.status, 200);
     proxy.end();
-    let spans = got.lock().unwrap();
+    let spans = spans.lock().unwrap();
     let mut names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["chat gpt-5", "first byte", "fold", "recognise", "stream"]);
     let top = spans.iter().find(|span| span["name"] == "chat gpt-5").unwrap();
     assert_eq!((&top["parentSpanId"], &top["traceId"]), (&json!("00f067aa0ba902b7"), &json!(&client[3..35])));
-    let told = upstream.seen()[0].header("traceparent").unwrap().to_owned();
-    assert_eq!(told, format!("00-{}-{}-01", &client[3..35], top["spanId"].as_str().unwrap()));
+    let lines = upstream.seen()[0].header("traceparent").unwrap().to_owned();
+    assert_eq!(lines, format!("00-{}-{}-01", &client[3..35], top["spanId"].as_str().unwrap()));
 }

@@ -52,7 +52,7 @@ fn demo_output() {
     .assert_eq(&ran.out);
 }
 
-/// A file that is read again is shown by its changes, and the receipt says why.
+/// A file that is read again is shown by its changes, and the receipt shows the reason.
 #[test]
 fn repeated_file_shows_only_changes() {
     let text = |changed: &str| -> String {
@@ -97,8 +97,8 @@ fn repeated_file_shows_only_changes() {
         folded once: 2,224 → 1,235 tokens, for a room of 91,808
     "#]]
     .assert_eq(&ran.err);
-    let as_it_came = sandbox.run("fold chat.json --window 100k --cadence window");
-    assert_eq!(as_it_came.out.trim_end(), chat);
+    let unfolded = sandbox.run("fold chat.json --window 100k --cadence window");
+    assert_eq!(unfolded.out.trim_end(), chat);
 }
 
 #[test]

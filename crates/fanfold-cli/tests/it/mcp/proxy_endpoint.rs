@@ -9,20 +9,20 @@ use super::stored_session::StoredSession;
 const TOKEN: &str = "a-token-that-nobody-guesses";
 
 /// A proxy without a reachable upstream.
-fn proxy(kept: &StoredSession, listen: &str, token: Option<&str>) -> Listening {
-    let mut command = fanfold(&kept.sandbox.path(""), "serve");
+fn proxy(stored: &StoredSession, listen: &str, token: Option<&str>) -> Listening {
+    let mut command = fanfold(&stored.sandbox.path(""), "serve");
     command.args(["--listen", listen, "--upstream", "http://127.0.0.1:9"]);
     if let Some(token) = token {
         command.env("FANFOLD_TOKEN", token);
     }
-    Listening::run(kept, &mut command)
+    Listening::run(stored, &mut command)
 }
 
 #[test]
 fn proxy_serves_mcp_and_api() {
-    let kept = StoredSession::new();
-    let server = proxy(&kept, "127.0.0.1:0", None);
-    let handle = &kept.handles[0];
+    let stored = StoredSession::new();
+    let server = proxy(&stored, "127.0.0.1:0", None);
+    let handle = &stored.handles[0];
     let message = |method: &str, params: Value| {
         json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string()
     };
@@ -30,16 +30,16 @@ fn proxy_serves_mcp_and_api() {
     assert_eq!(status, 200, "{listed}");
     let recall = message("tools/call", json!({ "name": "recall", "arguments": { "handle": handle } }));
     let called: Value = serde_json::from_str(&server.post("/fanfold/mcp", &[], &recall).1).unwrap();
-    assert_eq!(ToolResult::new(&called).text(), kept.original(handle));
+    assert_eq!(ToolResult::new(&called).text(), stored.original(handle));
     let get = |path: &str| server.send("GET", path, &[], "");
     let (status, sessions) = get("/fanfold/api/sessions");
     let sessions: Value = serde_json::from_str(&sessions).unwrap_or_else(|_| panic!("{status} {sessions}"));
     assert_eq!((status, sessions["sessions"][0]["id"].as_str()), (200, Some("night")));
-    assert_eq!(get(&format!("/fanfold/api/recall/{handle}")), (200, kept.original(handle)));
+    assert_eq!(get(&format!("/fanfold/api/recall/{handle}")), (200, stored.original(handle)));
     let described: Value = serde_json::from_str(&get("/fanfold/api/openapi.json").1).unwrap();
     assert_eq!(described["servers"][0]["url"], "/fanfold/api");
     assert_eq!(get("/fanfold/api/nothing").0, 404);
-    // A page elsewhere that was led here can neither read nor fork.
+    // A web page of another origin can neither read nor fork.
     for header in [("host", "evil.example"), ("origin", "http://evil.example")] {
         assert_eq!(server.send("GET", "/fanfold/api/sessions", &[header], "").0, 403, "{header:?}");
         assert_eq!(server.send("POST", "/fanfold/api/sessions/night/fork", &[header], "{}").0, 403);
@@ -52,8 +52,8 @@ fn proxy_serves_mcp_and_api() {
 
 #[test]
 fn token_protects_mcp_and_api() {
-    let kept = StoredSession::new();
-    let server = proxy(&kept, "0.0.0.0:0", Some(TOKEN));
+    let stored = StoredSession::new();
+    let server = proxy(&stored, "0.0.0.0:0", Some(TOKEN));
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     for path in ["/fanfold/api/sessions", "/fanfold/api/openapi.json"] {
         assert_eq!(server.send("GET", path, &[], "").0, 401, "{path}");

@@ -11,20 +11,20 @@ use fanfold_engine::{Engine, MachineClock, SessionOverview};
 use fanfold_store::{OpenMode, SessionFilter, SessionId, open};
 use tempfile::TempDir;
 
-/// `fanfold serve`, ended with this.
-pub(crate) struct Served {
+/// A running `fanfold serve`, killed on drop.
+pub(crate) struct RunningProxy {
     child: Child,
     pub(crate) port: u16,
     log: PathBuf,
 }
 
-/// A directory for a store and for what a proxy says.
-pub(crate) fn place() -> TempDir {
+/// A directory for a store and for the log of a proxy.
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-pub(crate) fn store_in(place: &Path) -> PathBuf {
-    place.join("sessions.db")
+pub(crate) fn store_in(folder: &Path) -> PathBuf {
+    folder.join("sessions.db")
 }
 
 /// An unused port.
@@ -32,48 +32,52 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// The command `fanfold`, with nothing of this machine's settings.
-pub(crate) fn fanfold(place: &Path) -> Command {
+/// The command `fanfold`, without the settings of this machine.
+pub(crate) fn fanfold(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("HOME", place).env("XDG_CONFIG_HOME", place.join("config"));
+    command.env("HOME", folder).env("XDG_CONFIG_HOME", folder.join("config"));
     command
 }
 
-impl Served {
-    /// Starts a proxy in front of a provider, its store in a place.
-    pub(crate) fn start(place: &Path, upstream: &str, more: &[&str]) -> Served {
+impl RunningProxy {
+    /// Starts a proxy in front of a provider, with its store in a folder.
+    pub(crate) fn start(folder: &Path, upstream: &str, more: &[&str]) -> RunningProxy {
         let port = free_port();
-        let log = place.join(format!("serve-{port}.log"));
+        let log = folder.join(format!("serve-{port}.log"));
         let file = File::create(&log).unwrap();
-        let mut command = fanfold(place);
+        let mut command = fanfold(folder);
         command
             .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--upstream", upstream, "--store"])
-            .arg(store_in(place))
+            .arg(store_in(folder))
             .args(more)
             .stdin(Stdio::null())
             .stderr(file.try_clone().unwrap())
             .stdout(file);
-        let mut served = Served { child: command.spawn().unwrap(), port, log };
+        let mut proxy = RunningProxy { child: command.spawn().unwrap(), port, log };
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let has_ended = served.child.try_wait().unwrap().is_some();
+            let has_ended = proxy.child.try_wait().unwrap().is_some();
             assert!(
                 !has_ended && started.elapsed() < Duration::from_secs(20),
                 "no proxy: {}",
-                served.stderr_text()
+                proxy.stderr_text()
             );
             std::thread::sleep(Duration::from_millis(10));
         }
-        served
+        proxy
     }
 
-    /// Ends it as a person does, and waits for that.
+    /// Stops the proxy with SIGTERM and waits for its end.
     pub(crate) fn stop(mut self) {
         let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         let started = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
-            assert!(started.elapsed() < Duration::from_secs(20), "it does not end: {}", self.stderr_text());
+            assert!(
+                started.elapsed() < Duration::from_secs(20),
+                "the proxy does not end: {}",
+                self.stderr_text()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -84,16 +88,16 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for RunningProxy {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The sessions of a store, each with how it stands. Every handle that any of them was given opens what it stands for.
-pub(crate) fn sessions(place: &Path) -> Vec<SessionOverview> {
-    let engine = engine(place);
+/// The state of each session in a store, after a check of all handles.
+pub(crate) fn sessions(folder: &Path) -> Vec<SessionOverview> {
+    let engine = engine(folder);
     let rows = engine.store().sessions(&SessionFilter::default()).unwrap();
     let mut all = Vec::new();
     for row in rows {
@@ -109,12 +113,12 @@ pub(crate) fn sessions(place: &Path) -> Vec<SessionOverview> {
     all
 }
 
-/// Every handle that a session was given.
-pub(crate) fn handles(place: &Path, session: &SessionId) -> Vec<String> {
-    engine(place).handles(session).unwrap()
+/// Every handle of a session.
+pub(crate) fn handles(folder: &Path, session: &SessionId) -> Vec<String> {
+    engine(folder).handles(session).unwrap()
 }
 
-fn engine(place: &Path) -> Engine {
-    let store = open(&store_in(place).display().to_string(), OpenMode::Read).unwrap();
+fn engine(folder: &Path) -> Engine {
+    let store = open(&store_in(folder).display().to_string(), OpenMode::Read).unwrap();
     Engine::new(Arc::from(store), Arc::new(MachineClock))
 }

@@ -101,8 +101,8 @@ fn whole(format: Format, text: &str) -> String {
 }
 
 /// The scrubbed bytes, the same for chunks of any size, and the shown text.
-fn passed(format: Format, carried: Transport, chunks: &[&[u8]]) -> (String, String) {
-    let mut scrubbed = ReplyScrubber::new(format, carried);
+fn scrub_reply(format: Format, transport: Transport, chunks: &[&[u8]]) -> (String, String) {
+    let mut scrubbed = ReplyScrubber::new(format, transport);
     let mut out: Vec<u8> = chunks.iter().flat_map(|chunk| scrubbed.feed(chunk)).collect();
     out.extend(scrubbed.end());
     (String::from_utf8(out).unwrap(), scrubbed.shown_text().trim_end().to_owned())
@@ -147,29 +147,32 @@ fn vectors() -> Vec<String> {
 fn every_split_of_every_text_is_scrubbed() {
     for format in FORMATS {
         for text in vectors() {
-            let seen = scrub(&text);
+            let scrubbed_text = scrub(&text);
             let places: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
             for at in &places {
                 let (a, b) = text.split_at(*at);
-                let came = stream(format, &[a, b]);
-                let (out, said) = passed(format, Transport::Stream, &[came.as_bytes()]);
-                for got in texts(format, &out) {
-                    assert_eq!(got, seen, "{format} {text:?} at {at}");
+                let original = stream(format, &[a, b]);
+                let (out, shown) = scrub_reply(format, Transport::Stream, &[original.as_bytes()]);
+                for shown_text in texts(format, &out) {
+                    assert_eq!(shown_text, scrubbed_text, "{format} {text:?} at {at}");
                 }
-                assert_eq!(said, seen.trim_end(), "{format} {text:?} at {at}");
-                if seen == text {
-                    assert_eq!(out, came, "{format}: nothing to scrub, and every byte as it came");
+                assert_eq!(shown, scrubbed_text.trim_end(), "{format} {text:?} at {at}");
+                if scrubbed_text == text {
+                    assert_eq!(out, original, "{format}: without memory every byte is unchanged");
                 }
             }
             let letters: Vec<String> = text.chars().map(String::from).collect();
             let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-            let came = stream(format, &letters);
-            let (out, _) = passed(format, Transport::Stream, &[came.as_bytes()]);
-            assert!(texts(format, &out).iter().all(|got| *got == seen), "{format} {text:?} letter by letter");
+            let original = stream(format, &letters);
+            let (out, _) = scrub_reply(format, Transport::Stream, &[original.as_bytes()]);
+            assert!(
+                texts(format, &out).iter().all(|shown_text| *shown_text == scrubbed_text),
+                "{format} {text:?} letter by letter"
+            );
             assert!(!out.contains("8443\\n</") && !out.contains("Recalled from memory"), "{out}");
-            assert!(seen != text || out == came, "{format}: as it came");
+            assert!(scrubbed_text != text || out == original, "{format}: unchanged");
             let events = |stream: &str| stream.matches("\n\n").count();
-            assert_eq!(events(&out), events(&came), "no event is lost or made up");
+            assert_eq!(events(&out), events(&original), "no event is lost or added");
         }
     }
 }
@@ -177,11 +180,12 @@ fn every_split_of_every_text_is_scrubbed() {
 #[test]
 fn every_split_of_the_bytes_is_scrubbed() {
     for format in FORMATS {
-        let came = stream(format, &["Sure.\n<fanfold-", "memory>\nport\n</fanfold", "-memory>\nIt is é."]);
-        let expected = passed(format, Transport::Stream, &[came.as_bytes()]);
-        for at in 0..came.len() {
-            let (a, b) = came.as_bytes().split_at(at);
-            assert_eq!(passed(format, Transport::Stream, &[a, b]), expected, "{format} at {at}");
+        let original =
+            stream(format, &["Sure.\n<fanfold-", "memory>\nport\n</fanfold", "-memory>\nIt is é."]);
+        let expected = scrub_reply(format, Transport::Stream, &[original.as_bytes()]);
+        for at in 0..original.len() {
+            let (a, b) = original.as_bytes().split_at(at);
+            assert_eq!(scrub_reply(format, Transport::Stream, &[a, b]), expected, "{format} at {at}");
         }
     }
 }
@@ -190,20 +194,20 @@ fn every_split_of_the_bytes_is_scrubbed() {
 fn whole_replies_are_scrubbed() {
     for format in FORMATS {
         for text in vectors() {
-            let came = whole(format, &text);
-            let (out, said) = passed(format, Transport::Whole, &[came.as_bytes()]);
-            assert_eq!(said, scrub(&text).trim_end());
+            let original = whole(format, &text);
+            let (out, shown) = scrub_reply(format, Transport::Whole, &[original.as_bytes()]);
+            assert_eq!(shown, scrub(&text).trim_end());
             match scrub(&text) == text {
-                true => assert_eq!(out, came),
+                true => assert_eq!(out, original),
                 // Thoughts are signed and not shown.
                 false => {
                     let quoted = |text: &str| serde_json::to_string(text).unwrap();
-                    let expected = came.rfind(&quoted(&text)).map(|at| {
+                    let expected = original.rfind(&quoted(&text)).map(|at| {
                         format!(
                             "{}{}{}",
-                            &came[..at],
+                            &original[..at],
                             quoted(&scrub(&text)),
-                            &came[at + quoted(&text).len()..]
+                            &original[at + quoted(&text).len()..]
                         )
                     });
                     assert_eq!(Some(out), expected);
@@ -211,20 +215,20 @@ fn whole_replies_are_scrubbed() {
             }
         }
         for odd in ["", "{", "no JSON", "{\"error\":{}}", "\u{feff}"] {
-            assert_eq!(passed(format, Transport::Whole, &[odd.as_bytes()]).0, odd);
-            assert_eq!(passed(format, Transport::Stream, &[odd.as_bytes()]).0, odd);
+            assert_eq!(scrub_reply(format, Transport::Whole, &[odd.as_bytes()]).0, odd);
+            assert_eq!(scrub_reply(format, Transport::Stream, &[odd.as_bytes()]).0, odd);
         }
     }
 }
 
 #[test]
 fn possible_tags_delay_events_briefly() {
-    let came = stream(Format::Chat, &["a\n<fan", "cy that"]);
-    let at = came.find("cy that").unwrap();
-    let at = came[..at].rfind("data:").unwrap();
+    let original = stream(Format::Chat, &["a\n<fan", "cy that"]);
+    let at = original.find("cy that").unwrap();
+    let at = original[..at].rfind("data:").unwrap();
     let mut scrubbed = ReplyScrubber::new(Format::Chat, Transport::Stream);
-    let first = scrubbed.feed(&came.as_bytes()[..at]);
-    assert!(!String::from_utf8_lossy(&first).contains("fan"), "it waits for the next piece");
-    let next = scrubbed.feed(&came.as_bytes()[at..]);
-    assert_eq!([first, next].concat(), came.as_bytes(), "and leaves as it came");
+    let first = scrubbed.feed(&original.as_bytes()[..at]);
+    assert!(!String::from_utf8_lossy(&first).contains("fan"), "a possible tag is held back");
+    let next = scrubbed.feed(&original.as_bytes()[at..]);
+    assert_eq!([first, next].concat(), original.as_bytes(), "the text is unchanged");
 }

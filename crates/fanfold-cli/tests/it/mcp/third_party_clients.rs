@@ -1,7 +1,7 @@
-//! Third-party clients: the official Python package, the inspector, Claude Code and Codex. Each test installs what it needs
-//! by itself, and says so and passes where it can't.
+//! Third-party clients: the official Python package, the inspector, Claude Code and Codex. Each test installs what
+//! it needs, and is skipped with a message where it cannot.
 
-#![allow(clippy::print_stdout, reason = "a test says what it did not do")]
+#![allow(clippy::print_stdout, reason = "a test reports why it was skipped")]
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -17,8 +17,8 @@ use super::stored_session::StoredSession;
 const PYTHON_MCP: &str = "mcp==2.3.0";
 const INSPECTOR: (&str, &str, &str) = ("@modelcontextprotocol/inspector", "2.12.0", "mcp-inspector");
 
-/// Each of them starts node or Python, on a busy machine, too.
-const MOST: Duration = Duration::from_secs(60);
+/// Timeout for one run of a client, which starts node or Python, possibly on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("..")
@@ -29,12 +29,12 @@ fn fanfold() -> String {
 }
 
 /// Runs a program in the test's own home.
-fn run(kept: &StoredSession, program: &Path, arguments: &[&str]) -> Output {
-    let home = kept.sandbox.path("");
+fn run(stored: &StoredSession, program: &Path, arguments: &[&str]) -> Output {
+    let home = stored.sandbox.path("");
     let mut command = Command::new(program);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", &home);
-    command.env("CODEX_HOME", kept.sandbox.path(".codex")).env("DISABLE_AUTOUPDATER", "1");
-    command.args(arguments).current_dir(&home).timeout(MOST).output().unwrap()
+    command.env("CODEX_HOME", stored.sandbox.path(".codex")).env("DISABLE_AUTOUPDATER", "1");
+    command.args(arguments).current_dir(&home).timeout(TIMEOUT).output().unwrap()
 }
 
 fn output_text(output: &Output) -> String {
@@ -53,37 +53,40 @@ fn official_python_package_uses_both_transports() {
         Ok(python) => python,
         Err(why) => return println!("skipped: {PYTHON_MCP}: {why}"),
     };
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "0");
-    let (fanfold, store, url) = (fanfold(), kept.store(), format!("http://{}/mcp", server.address));
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    let (fanfold, store, url) = (fanfold(), stored.store(), format!("http://{}/mcp", server.address));
     let store = store.display().to_string();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/client.py");
-    let handle = kept.handles[0].as_str();
+    let handle = stored.handles[0].as_str();
     let stdio = [script, handle, "stdio", &fanfold, "mcp", "--store", &store];
     let http = [script, handle, "http", &url];
     for arguments in [&stdio[..], &http[..]] {
-        let seen = json_of(&run(&kept, &python, arguments));
+        let results = json_of(&run(&stored, &python, arguments));
         for how in ["newest", "greeted"] {
-            let seen = &seen[how];
+            let results = &results[how];
             let way = arguments[2];
             println!(
                 "{way}, {how}: {}, init {} ms, call {} ms",
-                seen["version"], seen["init_ms"], seen["call_ms"]
+                results["version"], results["init_ms"], results["call_ms"]
             );
-            check(&kept, seen);
+            check(&stored, results);
         }
-        assert_eq!(seen["greeted"]["server"], "fanfold");
+        assert_eq!(results["greeted"]["server"], "fanfold");
     }
 }
 
-fn check(kept: &StoredSession, seen: &Value) {
-    let original = kept.original(&kept.handles[0]);
-    assert_eq!(seen["tools"], serde_json::json!(["search", "recall", "status"]));
-    assert_eq!(seen["recall"]["texts"][0], original.as_str());
-    let all = seen["at_once"].as_array().unwrap();
+fn check(stored: &StoredSession, results: &Value) {
+    let original = stored.original(&stored.handles[0]);
+    assert_eq!(results["tools"], serde_json::json!(["search", "recall", "status"]));
+    assert_eq!(results["recall"]["texts"][0], original.as_str());
+    let all = results["at_once"].as_array().unwrap();
     assert!(all.len() == 8 && all.iter().all(|one| one["texts"][0] == original.as_str()));
-    assert_eq!((&seen["wrong"]["is_error"], &seen["search"]["is_error"]), (&true.into(), &false.into()));
-    let status: Value = serde_json::from_str(seen["status"]["texts"][0].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&results["wrong"]["is_error"], &results["search"]["is_error"]),
+        (&true.into(), &false.into())
+    );
+    let status: Value = serde_json::from_str(results["status"]["texts"][0].as_str().unwrap()).unwrap();
     assert_eq!(status["sessions"][0]["session_id"], "night");
 }
 
@@ -94,20 +97,20 @@ fn the_inspector_lists_and_calls() {
         Ok(inspector) => inspector,
         Err(why) => return println!("skipped: {name} {version}: {why}"),
     };
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "0");
-    let (fanfold, store, url) = (fanfold(), kept.store(), format!("http://{}/mcp", server.address));
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    let (fanfold, store, url) = (fanfold(), stored.store(), format!("http://{}/mcp", server.address));
     let store = store.display().to_string();
     let stdio = ["--cli", &fanfold, "mcp", "--store", &store];
     let http = ["--cli", &url, "--transport", "http"];
-    let handle = format!("handle={}", kept.handles[0]);
+    let handle = format!("handle={}", stored.handles[0]);
     for server in [&stdio[..], &http[..]] {
         let began = Instant::now();
-        let listed = json_of(&run(&kept, &inspector, &[server, &["--method", "tools/list"]].concat()));
+        let listed = json_of(&run(&stored, &inspector, &[server, &["--method", "tools/list"]].concat()));
         assert_eq!(listed["tools"].as_array().unwrap().len(), 3, "{listed}");
         let call = ["--method", "tools/call", "--tool-name", "recall", "--tool-arg", &handle];
-        let called = json_of(&run(&kept, &inspector, &[server, &call].concat()));
-        assert_eq!(called["content"][0]["text"], kept.original(&kept.handles[0]).as_str());
+        let called = json_of(&run(&stored, &inspector, &[server, &call].concat()));
+        assert_eq!(called["content"][0]["text"], stored.original(&stored.handles[0]).as_str());
         println!("inspector, {}: list and call in {:?}", server[1], began.elapsed());
     }
 }
@@ -118,18 +121,18 @@ fn claude_code_connects() {
         Ok(claude) => claude,
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
-    let kept = StoredSession::new();
-    let server = Listening::start(&kept, "0");
-    let (fanfold, store, url) = (fanfold(), kept.store(), format!("http://{}/mcp", server.address));
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    let (fanfold, store, url) = (fanfold(), stored.store(), format!("http://{}/mcp", server.address));
     let store = store.display().to_string();
     let stdio = ["mcp", "add", "--scope", "user", "fanfold", "--", &fanfold, "mcp", "--store", &store];
     let http = ["mcp", "add", "--scope", "user", "--transport", "http", "shared", &url];
     for add in [&stdio[..], &http[..]] {
-        let added = run(&kept, &claude, add);
+        let added = run(&stored, &claude, add);
         assert!(added.status.success(), "{}", output_text(&added));
     }
-    // It starts the one, asks the other, and tells whether they answer.
-    let listed = run(&kept, &claude, &["mcp", "list"]);
+    // The client starts the stdio server, queries the HTTP server, and prints the state of each.
+    let listed = run(&stored, &claude, &["mcp", "list"]);
     let page = output_text(&listed);
     println!("{page}");
     for name in ["fanfold", "shared"] {
@@ -144,18 +147,18 @@ fn codex_connects() {
         Ok(codex) => codex,
         Err(why) => return println!("skipped: {}: {why}", CODEX.name),
     };
-    let kept = StoredSession::new();
-    std::fs::create_dir_all(kept.sandbox.path(".codex")).unwrap();
-    let (fanfold, store) = (fanfold(), kept.store().display().to_string());
+    let stored = StoredSession::new();
+    std::fs::create_dir_all(stored.sandbox.path(".codex")).unwrap();
+    let (fanfold, store) = (fanfold(), stored.store().display().to_string());
     let stdio = ["mcp", "add", "fanfold", "--", &fanfold, "mcp", "--store", &store];
     let http = ["mcp", "add", "shared", "--url", "http://127.0.0.1:8765/mcp"];
     for add in [&stdio[..], &http[..]] {
-        let added = run(&kept, &codex, add);
+        let added = run(&stored, &codex, add);
         assert!(added.status.success(), "{}", output_text(&added));
     }
-    let listed = json_of(&run(&kept, &codex, &["mcp", "list", "--json"]));
+    let listed = json_of(&run(&stored, &codex, &["mcp", "list", "--json"]));
     let names: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["fanfold", "shared"], "{listed}");
-    let config = kept.sandbox.read(".codex/config.toml");
+    let config = stored.sandbox.read(".codex/config.toml");
     assert!(config.contains("[mcp_servers.fanfold]") && config.contains("8765/mcp"), "{config}");
 }

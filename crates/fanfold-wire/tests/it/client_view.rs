@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A reply as its client sees it: texts and thoughts in order, calls as `name(arguments)`, the stop reason.
 #[derive(Debug, PartialEq, Eq, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ClientView {
     pub(crate) text: String,
     pub(crate) thoughts: String,
     pub(crate) calls: Vec<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Seen {
 }
 
 /// Reads a reply like a client. Returns the first violated rule.
-pub(crate) fn read(format: Format, bytes: &[u8], is_stream: bool) -> Result<Seen, String> {
+pub(crate) fn read(format: Format, bytes: &[u8], is_stream: bool) -> Result<ClientView, String> {
     if !is_stream {
         let body: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         return Ok(match format {
@@ -52,8 +52,8 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn anthropic(events: &[Value]) -> Result<Seen, String> {
-    let mut seen = Seen::default();
+fn anthropic(events: &[Value]) -> Result<ClientView, String> {
+    let mut seen = ClientView::default();
     let (mut n_blocks, mut open, mut is_ended) = (0, None, false);
     let mut arguments = String::new();
     for (i, event) in events.iter().enumerate() {
@@ -62,12 +62,12 @@ fn anthropic(events: &[Value]) -> Result<Seen, String> {
             return Err(format!("{kind} as event {i}"));
         }
         if is_ended && kind != "message_stop" {
-            return Err(format!("{kind} behind message_delta"));
+            return Err(format!("{kind} after message_delta"));
         }
         match kind {
             "content_block_start" => {
                 if open.is_some() || event["index"] != n_blocks {
-                    return Err(format!("block {} where {n_blocks} comes", event["index"]));
+                    return Err(format!("block {} instead of {n_blocks}", event["index"]));
                 }
                 open = Some(event["content_block"].clone());
                 n_blocks += 1;
@@ -105,8 +105,8 @@ fn anthropic(events: &[Value]) -> Result<Seen, String> {
     }
 }
 
-fn chat(events: &[Value]) -> Result<Seen, String> {
-    let mut seen = Seen::default();
+fn chat(events: &[Value]) -> Result<ClientView, String> {
+    let mut seen = ClientView::default();
     let mut calls: Vec<(String, String)> = Vec::new();
     let mut n_roles = 0;
     let (done, chunks) = events.split_last().ok_or("nothing")?;
@@ -126,7 +126,7 @@ fn chat(events: &[Value]) -> Result<Seen, String> {
         }
         let Some(choice) = chunk["choices"].get(0) else { continue };
         if !seen.stop.is_empty() {
-            return Err("a choice behind the end".to_owned());
+            return Err("a choice after the end".to_owned());
         }
         let delta = &choice["delta"];
         n_roles += usize::from(delta.get("role").is_some());
@@ -152,8 +152,8 @@ fn chat(events: &[Value]) -> Result<Seen, String> {
     Ok(seen)
 }
 
-fn responses(events: &[Value]) -> Result<Seen, String> {
-    let mut seen = Seen::default();
+fn responses(events: &[Value]) -> Result<ClientView, String> {
+    let mut seen = ClientView::default();
     let mut items: Vec<Option<Value>> = Vec::new();
     let mut n_added = 0;
     for (i, event) in events.iter().enumerate() {
@@ -172,7 +172,7 @@ fn responses(events: &[Value]) -> Result<Seen, String> {
         match (kind, place) {
             ("response.output_item.added", Some(place)) => {
                 if place != n_added {
-                    return Err(format!("item {place} where {n_added} comes"));
+                    return Err(format!("item {place} instead of {n_added}"));
                 }
                 n_added += 1;
                 items.push(None);
@@ -208,11 +208,11 @@ fn responses(events: &[Value]) -> Result<Seen, String> {
     Ok(seen)
 }
 
-fn anthropic_whole(body: &Value) -> Seen {
+fn anthropic_whole(body: &Value) -> ClientView {
     let blocks = body["content"].as_array().cloned().unwrap_or_default();
     let all = |key: &str| blocks.iter().map(|block| text(&block[key])).collect::<String>();
     let calls = blocks.iter().filter(|block| block["type"] == "tool_use");
-    Seen {
+    ClientView {
         text: all("text"),
         thoughts: all("thinking"),
         calls: calls.map(|block| format!("{}({})", text(&block["name"]), block["input"])).collect(),
@@ -221,13 +221,13 @@ fn anthropic_whole(body: &Value) -> Seen {
     }
 }
 
-fn chat_whole(body: &Value) -> Seen {
+fn chat_whole(body: &Value) -> ClientView {
     let choice = &body["choices"][0];
     let calls = choice["message"]["tool_calls"].as_array().cloned().unwrap_or_default();
     let call = |call: &Value| {
         format!("{}({})", text(&call["function"]["name"]), text(&call["function"]["arguments"]))
     };
-    Seen {
+    ClientView {
         text: text(&choice["message"]["content"]).to_owned(),
         thoughts: String::new(),
         calls: calls.iter().map(call).collect(),
@@ -236,13 +236,14 @@ fn chat_whole(body: &Value) -> Seen {
     }
 }
 
-fn responses_whole(body: &Value) -> Seen {
+fn responses_whole(body: &Value) -> ClientView {
     let items = body["output"].as_array().cloned().unwrap_or_default();
-    let of = |kind: &str| items.iter().filter(move |item| item["type"] == kind).cloned().collect::<Vec<_>>();
-    Seen {
-        text: of("message").iter().map(|item| text(&item["content"][0]["text"])).collect(),
-        thoughts: of("reasoning").iter().map(|item| text(&item["summary"][0]["text"])).collect(),
-        calls: of("function_call")
+    let items_of_type =
+        |kind: &str| items.iter().filter(move |item| item["type"] == kind).cloned().collect::<Vec<_>>();
+    ClientView {
+        text: items_of_type("message").iter().map(|item| text(&item["content"][0]["text"])).collect(),
+        thoughts: items_of_type("reasoning").iter().map(|item| text(&item["summary"][0]["text"])).collect(),
+        calls: items_of_type("function_call")
             .iter()
             .map(|c| format!("{}({})", text(&c["name"]), text(&c["arguments"])))
             .collect(),

@@ -1,5 +1,5 @@
-//! Conversations through the proxy: upstream requests are valid, contain user text byte for byte, fit, and are the same after a
-//! restart.
+//! Conversations through the proxy: upstream requests are valid, contain user text verbatim, fit, and are the same
+//! after a restart.
 
 use fanfold_testkit::bodies::Kind;
 use fanfold_testkit::caller::Caller;
@@ -7,7 +7,7 @@ use fanfold_testkit::rules::{missing_words, worse};
 use fanfold_testkit::talks::Talk;
 use fanfold_testkit::upstream::{Said, Script, Upstream};
 
-use crate::served::{Served, place, sessions};
+use crate::running_proxy::{RunningProxy, folder, sessions};
 
 const KINDS: [(Kind, &str); 3] = [
     (Kind::Chat, "/v1/chat/completions"),
@@ -20,14 +20,14 @@ fn provider() -> Upstream {
     Upstream::start(Script::of(|_| Said { text: "I see.".to_owned(), ..Said::default() })).unwrap()
 }
 
-/// Sends a body, which must be answered well, and gives what arrived for it.
+/// Sends a body, which must succeed, and returns the upstream request for it.
 fn arrived(upstream: &Upstream, caller: &mut Caller, path: &str, body: &str) -> String {
     let answered =
         caller.post(path, &[("x-api-key", "dummy"), ("authorization", "Bearer dummy")], body).unwrap();
     assert_eq!(answered.status, 200, "{}\nfor {body}", answered.text());
     let seen = upstream.seen();
     let last = seen.last().unwrap();
-    assert_eq!(last.header("authorization"), Some("Bearer dummy"), "credentials go on");
+    assert_eq!(last.header("authorization"), Some("Bearer dummy"), "credentials are forwarded");
     last.text()
 }
 
@@ -35,26 +35,26 @@ fn arrived(upstream: &Upstream, caller: &mut Caller, path: &str, body: &str) -> 
 fn upstream_requests_are_valid_and_keep_user_text() {
     let n_talks = if std::env::var_os("FANFOLD_MANY").is_some() { 300 } else { 10 };
     for (kind, path) in KINDS {
-        let (here, upstream) = (place(), provider());
-        let served = Served::start(here.path(), &upstream.url(), &SMALL);
-        let mut caller = Caller::new(served.port);
+        let (folder, upstream) = (folder(), provider());
+        let proxy = RunningProxy::start(folder.path(), &upstream.url(), &SMALL);
+        let mut caller = Caller::new(proxy.port);
         let (mut n_requests, mut n_changed) = (0, 0);
         for seed in 0..n_talks {
             for body in Talk::new(kind, seed).bodies() {
-                let left = arrived(&upstream, &mut caller, path, &body);
+                let forwarded = arrived(&upstream, &mut caller, path, &body);
                 n_requests += 1;
-                n_changed += usize::from(left != body);
-                let wrong = worse(kind, &body, &left).or(missing_words(kind, &body, &left));
-                assert_eq!(wrong, None, "seed {seed}\ncame: {body}\nleft: {left}");
+                n_changed += usize::from(forwarded != body);
+                let wrong = worse(kind, &body, &forwarded).or(missing_words(kind, &body, &forwarded));
+                assert_eq!(wrong, None, "seed {seed}\ncame: {body}\nleft: {forwarded}");
             }
         }
         let invalid = upstream.seen().into_iter().find(|seen| !seen.broken.is_empty());
         assert!(invalid.is_none(), "a request that the provider had to refuse: {invalid:?}");
-        let folds: usize = sessions(here.path()).iter().map(|session| session.n_folds).sum();
+        let folds: usize = sessions(folder.path()).iter().map(|session| session.n_folds).sum();
         println!(
             "{kind:?}: {n_talks} conversations, {n_requests} requests, {n_changed} changed, {folds} folds"
         );
-        assert!(folds > 0, "nothing was folded: {}", served.stderr_text());
+        assert!(folds > 0, "nothing was folded: {}", proxy.stderr_text());
     }
 }
 
@@ -62,39 +62,42 @@ fn upstream_requests_are_valid_and_keep_user_text() {
 fn restart_changes_no_byte() {
     for (kind, path) in KINDS {
         let bodies = Talk::of_steps(kind, 7, 24).bodies();
-        let (here, upstream) = (place(), provider());
-        let mut served = Served::start(here.path(), &upstream.url(), &SMALL);
+        let (folder, upstream) = (folder(), provider());
+        let mut proxy = RunningProxy::start(folder.path(), &upstream.url(), &SMALL);
         let mut n_compared = 0;
         for (i, body) in bodies.iter().enumerate() {
-            let mut left = arrived(&upstream, &mut Caller::new(served.port), path, body);
+            let mut forwarded = arrived(&upstream, &mut Caller::new(proxy.port), path, body);
             if i % 5 != 4 {
                 continue;
             }
             // The provider's counts may change the view of the same body once more.
             let mut n_tries = 0;
             loop {
-                let again = arrived(&upstream, &mut Caller::new(served.port), path, body);
-                let is_settled = again == left;
-                left = again;
+                let again = arrived(&upstream, &mut Caller::new(proxy.port), path, body);
+                let is_settled = again == forwarded;
+                forwarded = again;
                 n_tries += 1;
                 if is_settled {
                     break;
                 }
-                assert!(n_tries < 5, "{kind:?}: request {i} leaves otherwise each time");
+                assert!(n_tries < 5, "{kind:?}: request {i} differs each time");
             }
-            served.stop();
-            served = Served::start(here.path(), &upstream.url(), &SMALL);
-            let after = arrived(&upstream, &mut Caller::new(served.port), path, body);
-            assert!(after == left, "{kind:?}, request {i}\nbefore the restart: {left}\nafter: {after}");
+            proxy.stop();
+            proxy = RunningProxy::start(folder.path(), &upstream.url(), &SMALL);
+            let after = arrived(&upstream, &mut Caller::new(proxy.port), path, body);
+            assert!(
+                after == forwarded,
+                "{kind:?}, request {i}\nbefore the restart: {forwarded}\nafter: {after}"
+            );
             n_compared += usize::from(after != *body);
         }
-        let standing = sessions(here.path());
-        assert_eq!(standing.len(), 1, "one conversation is one session");
-        assert!(standing[0].n_folds > 0, "nothing was folded");
+        let session_list = sessions(folder.path());
+        assert_eq!(session_list.len(), 1, "one conversation is one session");
+        assert!(session_list[0].n_folds > 0, "nothing was folded");
         println!(
             "{kind:?}: {} folds, {n_compared} folded views the same after a restart",
-            standing[0].n_folds
+            session_list[0].n_folds
         );
-        assert!(n_compared >= 3, "too little was folded when it was restarted");
+        assert!(n_compared >= 3, "too few folded views were compared");
     }
 }

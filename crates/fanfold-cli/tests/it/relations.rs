@@ -22,7 +22,7 @@ fn claude(session: &str, text: &str, at: &str) -> Vec<Value> {
 }
 
 /// The same conversation, written by a subagent of the session.
-fn aside(session: &str, agent: &str, text: &str) -> Vec<Value> {
+fn subagent(session: &str, agent: &str, text: &str) -> Vec<Value> {
     let mut lines = claude(session, text, "2026-11-15T10:00:00Z");
     lines.iter_mut().for_each(|line| (line["isSidechain"], line["agentId"]) = (json!(true), json!(agent)));
     lines
@@ -37,7 +37,7 @@ fn parent(sandbox: &Sandbox, session: &str) -> Value {
 fn subagents_are_shown_on_both_sides() {
     let sandbox = Sandbox::new();
     // The file of the subagent is imported first.
-    sandbox.write("agent-a7.jsonl", &lines(&aside("sid", "a7", "pangolins")));
+    sandbox.write("agent-a7.jsonl", &lines(&subagent("sid", "a7", "pangolins")));
     sandbox.write("sid.jsonl", &lines(&claude("sid", "zebras", "2026-11-15T10:00:00Z")));
     let ran = sandbox.run("sessions import agent-a7.jsonl sid.jsonl");
     assert!(ran.code == 0 && ran.err.contains("2 sessions imported, 0 known"), "{}", ran.err);
@@ -62,7 +62,7 @@ fn subagents_join_the_parent_of_their_own_file() {
     let sandbox = Sandbox::new();
     sandbox.write("own.json", &body(&long_chat(2)));
     sandbox.run("fold --session sid own.json -w 40k -q -o x.json");
-    let all = [claude("sid", "zebras", "2026-11-15T10:00:00Z"), aside("sid", "a7", "pangolins")].concat();
+    let all = [claude("sid", "zebras", "2026-11-15T10:00:00Z"), subagent("sid", "a7", "pangolins")].concat();
     sandbox.write("sid.jsonl", &lines(&all));
     let ran = sandbox.run("sessions import sid.jsonl");
     assert!(ran.err.contains("2 sessions imported"), "{}", ran.err);
@@ -87,8 +87,8 @@ fn hermes(sandbox: &Sandbox) {
           ('f', 'cli', 'm', NULL, '', 'b', 6.0, NULL, NULL, NULL);";
     database.execute_batch(tables).unwrap();
     for name in ["a", "b", "c", "d", "e", "f"] {
-        let said = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?1, 'user', 'word' || ?1, 7.0)";
-        database.execute(said, [name]).unwrap();
+        let insert = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?1, 'user', 'word' || ?1, 7.0)";
+        database.execute(insert, [name]).unwrap();
     }
 }
 
@@ -122,7 +122,7 @@ fn search_leaves_other_profiles_unchanged() {
     let found = sandbox.run("search hundredth --other-profile work");
     assert!(found.out.contains("theirs") && !found.out.contains("own"), "{}{}", found.out, found.err);
     assert_eq!(sandbox.run("sessions list --profile work --json").out.matches("\"id\": ").count(), 1);
-    assert!(std::fs::read(&file).unwrap() == before, "what is only read is not indexed");
+    assert!(std::fs::read(&file).unwrap() == before, "a read-only search does not index");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use fanfold_testkit::talks::Talk;
 use fanfold_testkit::upstream::{Limit, Said, Script, Upstream};
 use fanfold_tokens::o200k;
 
-use crate::served::{Served, place};
+use crate::running_proxy::{RunningProxy, folder};
 
 #[test]
 fn lowered_limit_is_invisible_to_the_client() {
@@ -18,11 +18,11 @@ fn lowered_limit_is_invisible_to_the_client() {
         (Kind::Anthropic, "/v1/messages"),
     ];
     for (kind, path) in kinds {
-        let here = place();
+        let folder = folder();
         let upstream =
             Upstream::start(Script::of(|_| Said { text: "Yes.".to_owned(), ..Said::default() })).unwrap();
-        let served = Served::start(here.path(), &upstream.url(), &["--window", "200000"]);
-        let mut caller = Caller::new(served.port);
+        let proxy = RunningProxy::start(folder.path(), &upstream.url(), &["--window", "200000"]);
+        let mut caller = Caller::new(proxy.port);
         let bodies = Talk::of_steps(kind, 3, 40).bodies();
         let half = bodies.len() / 2;
         for (i, body) in bodies.iter().enumerate() {
@@ -38,17 +38,14 @@ fn lowered_limit_is_invisible_to_the_client() {
                 bodies.len(),
                 answered.text()
             );
-            let left = upstream.seen().last().unwrap().text();
-            let wrong = worse(kind, body, &left).or(missing_words(kind, body, &left));
+            let forwarded = upstream.seen().last().unwrap().text();
+            let wrong = worse(kind, body, &forwarded).or(missing_words(kind, body, &forwarded));
             assert_eq!(wrong, None, "{kind:?}, request {i}");
         }
         let seen = upstream.seen();
         let n_refused = seen.iter().filter(|seen| seen.is_too_long).count();
-        println!(
-            "{kind:?}: {} requests of the client, {n_refused} refusals that it did not see",
-            bodies.len()
-        );
-        assert!(n_refused > 0, "the limit was never met");
+        println!("{kind:?}: {} requests of the client, {n_refused} refusals hidden from it", bodies.len());
+        assert!(n_refused > 0, "the limit was never reached");
         assert!(
             n_refused <= 3,
             "the limit is forgotten: {n_refused} refusals in {} requests",

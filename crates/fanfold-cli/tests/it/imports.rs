@@ -30,18 +30,18 @@ fn reply(id: &str, thought: &str, text: &str) -> Value {
 #[test]
 fn every_message_of_a_claude_code_session_is_found() {
     let sandbox = Sandbox::new();
-    let mut aside = [
+    let mut subagent = [
         claude("s1", Some("2"), user("count the pangolins")),
         claude("s2", Some("s1"), reply("b", "scales", "eleven")),
     ];
-    aside.iter_mut().for_each(|line| (line["isSidechain"], line["agentId"]) = (json!(true), json!("a7")));
-    let [aside1, aside2] = aside;
+    subagent.iter_mut().for_each(|line| (line["isSidechain"], line["agentId"]) = (json!(true), json!("a7")));
+    let [subagent1, subagent2] = subagent;
     let mut all = vec![
         json!({ "type": "summary", "summary": "Zebra hunt", "leafUuid": "2" }),
         claude("1", None, user("look for zebras")),
         claude("2", Some("1"), reply("a", "perhaps quaggas", "there are some")),
-        aside1,
-        aside2,
+        subagent1,
+        subagent2,
         claude("3", None, user("they looked for zebras, and went on")),
         claude("4", Some("3"), reply("c", "", "more of them")),
     ];
@@ -79,20 +79,20 @@ fn unanswered_session_is_imported() {
 fn every_message_of_a_codex_session_is_found() {
     let sandbox = Sandbox::new();
     let item = |payload: Value| json!({ "timestamp": "2026-11-15T11:00:01Z", "type": "response_item", "payload": payload });
-    let said = |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
+    let message = |role: &str, text: &str| item(json!({ "type": "message", "role": role, "content": text }));
     let thought =
         json!({ "type": "reasoning", "summary": [{ "type": "summary_text", "text": "an aardwolf" }] });
     let search =
         json!({ "type": "web_search_call", "status": "completed", "action": { "query": "binturong" } });
     let all = [
         json!({ "type": "session_meta", "payload": { "id": "y", "instructions": "mind the capybara" } }),
-        said("user", "which animals?"),
+        message("user", "which animals?"),
         item(thought),
         item(search),
-        said("assistant", "several"),
+        message("assistant", "several"),
         json!({ "type": "compacted", "payload": { "message": "they spoke of dugongs" } }),
-        said("user", "go on"),
-        said("assistant", "gladly"),
+        message("user", "go on"),
+        message("assistant", "gladly"),
     ];
     sandbox.write("rollout.jsonl", &lines(&all));
     let ran = sandbox.run("sessions import rollout.jsonl");

@@ -6,10 +6,10 @@ use fanfold_wire::reply::{
     Failure, RECALL_TOOL, RecallRequest, ReplyJoiner, RoundEffect, Transport, add_recall_tool,
 };
 
-use crate::seen::{self, Seen};
+use crate::client_view::{self, ClientView};
+use crate::provider_rules;
 use crate::streams::{Answer, Part};
-use crate::valid;
-use Part::{Ours, Text, Theirs, Thinking};
+use Part::{ClientCall, RecallCall, Text, Thinking};
 
 const FORMATS: [Format; 3] = [Format::Anthropic, Format::Chat, Format::Responses];
 
@@ -26,43 +26,48 @@ fn request(format: Format) -> String {
 
 /// The effects of a joined reply.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Course {
+struct JoinedReply {
     client: Vec<u8>,
     recalled: Vec<String>,
-    noted: Vec<String>,
+    hidden: Vec<String>,
     requests: Vec<String>,
 }
 
 /// Joins replies in rounds, in the given chunks. Each original is `the original of` its handle.
-fn run(format: Format, is_stream: bool, answers: &[Answer], split: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Course {
-    let carried = if is_stream { Transport::Stream } else { Transport::Whole };
-    let mut held = ReplyJoiner::new(format, carried, &request(format)).unwrap();
-    let mut course = Course::default();
+fn run(
+    format: Format,
+    is_stream: bool,
+    answers: &[Answer],
+    split: &dyn Fn(&[u8]) -> Vec<Vec<u8>>,
+) -> JoinedReply {
+    let transport = if is_stream { Transport::Stream } else { Transport::Whole };
+    let mut joiner = ReplyJoiner::new(format, transport, &request(format)).unwrap();
+    let mut joined = JoinedReply::default();
     for answer in answers {
         let bytes = answer.write(format, is_stream).into_bytes();
-        let mut outs: Vec<_> = split(&bytes).iter().flat_map(|part| held.feed(part)).collect();
-        outs.extend(held.end());
+        let mut outs: Vec<_> = split(&bytes).iter().flat_map(|part| joiner.feed(part)).collect();
+        outs.extend(joiner.end());
         let mut originals = None;
         for out in outs {
-            assert!(originals.is_none(), "nothing comes behind a recall");
+            assert!(originals.is_none(), "a recall is the last effect");
             match out {
-                RoundEffect::ToClient(bytes) => course.client.extend(bytes),
+                RoundEffect::ToClient(bytes) => joined.client.extend(bytes),
                 RoundEffect::Recall(wanted) => {
                     originals = Some(
                         wanted.iter().map(|w| format!("the original of {}", w.handle)).collect::<Vec<_>>(),
                     );
-                    course.recalled.extend(wanted.into_iter().map(|wanted| wanted.handle));
+                    joined.recalled.extend(wanted.into_iter().map(|wanted| wanted.handle));
                 }
                 RoundEffect::Hidden { recalls: ours, client_calls: theirs } => {
                     assert!(!theirs.is_empty() && theirs.iter().all(|id| !id.is_empty()), "{theirs:?}");
-                    course.noted.extend(ours.iter().map(|call| RecallRequest::read(call).handle));
+                    joined.hidden.extend(ours.iter().map(|call| RecallRequest::read(call).handle));
                 }
             }
         }
         let Some(originals) = originals else { break };
-        course.requests.push(held.follow_up(&originals).expect("it can be gone on with"));
+        joined.requests.push(joiner.follow_up(&originals).expect("the reply can be continued"));
     }
-    course
+    joined
 }
 
 fn answers(rounds: &[&[Part]]) -> Vec<Answer> {
@@ -73,16 +78,16 @@ fn whole(bytes: &[u8]) -> Vec<Vec<u8>> {
     vec![bytes.to_vec()]
 }
 
-fn check(format: Format, is_stream: bool, answers: &[Answer]) -> (Course, Seen) {
-    let course = run(format, is_stream, answers, &whole);
-    let shown = String::from_utf8_lossy(&course.client).into_owned();
-    let seen = seen::read(format, &course.client, is_stream)
+fn check(format: Format, is_stream: bool, answers: &[Answer]) -> (JoinedReply, ClientView) {
+    let joined = run(format, is_stream, answers, &whole);
+    let shown = String::from_utf8_lossy(&joined.client).into_owned();
+    let seen = client_view::read(format, &joined.client, is_stream)
         .unwrap_or_else(|error| panic!("{format}: {error}\n{answers:?}\n{shown}"));
     assert!(!shown.contains(RECALL_TOOL), "{format}: {shown}");
-    for request in &course.requests {
-        valid::check(format, request).unwrap_or_else(|error| panic!("{format}: {error}\n{request}"));
+    for request in &joined.requests {
+        provider_rules::check(format, request).unwrap_or_else(|error| panic!("{format}: {error}\n{request}"));
     }
-    (course, seen)
+    (joined, seen)
 }
 
 /// Splits at every `stride` bytes, in chunks of a random size, and byte by byte.
@@ -90,34 +95,35 @@ fn check_splits(format: Format, answers: &[Answer], stride: usize, rng: &mut Rng
     let expected = run(format, true, answers, &whole);
     let longest = answers.iter().map(|answer| answer.write(format, true).len()).max().unwrap_or(0);
     for at in (0..=longest).step_by(stride) {
-        let course = run(format, true, answers, &|bytes| {
+        let joined = run(format, true, answers, &|bytes| {
             let (head, tail) = bytes.split_at(at.min(bytes.len()));
             vec![head.to_vec(), tail.to_vec()]
         });
-        assert_eq!(course, expected, "{format} split at {at}");
+        assert_eq!(joined, expected, "{format} split at {at}");
     }
     let size = 1 + rng.below(40);
     for size in [1, size] {
-        let course = run(format, true, answers, &|bytes| bytes.chunks(size).map(<[u8]>::to_vec).collect());
-        assert_eq!(course, expected, "{format} in parts of {size}");
+        let joined = run(format, true, answers, &|bytes| bytes.chunks(size).map(<[u8]>::to_vec).collect());
+        assert_eq!(joined, expected, "{format} in parts of {size}");
     }
 }
 
 #[test]
 fn replies_without_recalls_pass_byte_for_byte() {
-    let rounds: &[&[Part]] = &[&[], &[Text("hello")], &[Thinking("hm"), Text("a"), Theirs("x"), Theirs("y")]];
+    let rounds: &[&[Part]] =
+        &[&[], &[Text("hello")], &[Thinking("hm"), Text("a"), ClientCall("x"), ClientCall("y")]];
     for format in FORMATS {
         for parts in rounds {
             let answers = answers(&[parts]);
             for is_stream in [true, false] {
-                let course = run(format, is_stream, &answers, &whole);
-                assert_eq!(String::from_utf8_lossy(&course.client), answers[0].write(format, is_stream));
-                assert!(course.recalled.is_empty() && course.noted.is_empty());
+                let joined = run(format, is_stream, &answers, &whole);
+                assert_eq!(String::from_utf8_lossy(&joined.client), answers[0].write(format, is_stream));
+                assert!(joined.recalled.is_empty() && joined.hidden.is_empty());
             }
             let crlf = answers[0].write(format, true).replace('\n', "\r\n");
-            let mut held = ReplyJoiner::new(format, Transport::Stream, "{}").unwrap();
+            let mut joiner = ReplyJoiner::new(format, Transport::Stream, "{}").unwrap();
             let seen: Vec<u8> =
-                held.feed(crlf.as_bytes()).into_iter().flat_map(|out| to_client(&out)).collect();
+                joiner.feed(crlf.as_bytes()).into_iter().flat_map(|out| to_client(&out)).collect();
             assert_eq!(String::from_utf8_lossy(&seen), crlf);
         }
     }
@@ -126,11 +132,11 @@ fn replies_without_recalls_pass_byte_for_byte() {
 #[test]
 fn a_last_event_without_a_blank_line_passes() {
     for format in FORMATS {
-        let stream = answers(&[&[Text("hello"), Theirs("x")]])[0].write(format, true);
+        let stream = answers(&[&[Text("hello"), ClientCall("x")]])[0].write(format, true);
         for cut in [1, 2, 9] {
             let stream = &stream.as_bytes()[..stream.len() - cut];
-            let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
-            let outs: Vec<_> = held.feed(stream).into_iter().chain(held.end()).collect();
+            let mut joiner = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
+            let outs: Vec<_> = joiner.feed(stream).into_iter().chain(joiner.end()).collect();
             let seen: Vec<u8> = outs.iter().flat_map(to_client).collect();
             assert_eq!(String::from_utf8_lossy(&seen), String::from_utf8_lossy(stream), "{format}");
         }
@@ -143,20 +149,20 @@ fn to_client(out: &RoundEffect) -> Vec<u8> {
 
 #[test]
 fn events_pass_as_soon_as_they_are_complete() {
-    let answer = &answers(&[&[Thinking("hm"), Text("a"), Ours("111111"), Theirs("x")]])[0];
+    let answer = &answers(&[&[Thinking("hm"), Text("a"), RecallCall("111111"), ClientCall("x")]])[0];
     for format in FORMATS {
-        let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
+        let mut joiner = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
         for event in answer.write(format, true).split_inclusive("\n\n") {
-            let seen: Vec<u8> = held.feed(event.as_bytes()).iter().flat_map(to_client).collect();
-            let is_ours = event.contains(RECALL_TOOL)
+            let seen: Vec<u8> = joiner.feed(event.as_bytes()).iter().flat_map(to_client).collect();
+            let is_recall = event.contains(RECALL_TOOL)
                 || event.contains("call_0_2")
                 || event.contains("fc_0_2")
                 || event.contains("1-9")
                 || event.contains("handle");
-            let is_stop_of_ours = event.contains(r#""index":2"#) && event.contains("content_block_stop");
-            let is_part_of_ours = event.contains(r#""tool_calls":[{"index":0,"function""#);
-            if !is_ours && !is_stop_of_ours && !is_part_of_ours {
-                assert!(!seen.is_empty(), "{format} waits with {event}");
+            let is_recall_stop = event.contains(r#""index":2"#) && event.contains("content_block_stop");
+            let is_recall_part = event.contains(r#""tool_calls":[{"index":0,"function""#);
+            if !is_recall && !is_recall_stop && !is_recall_part {
+                assert!(!seen.is_empty(), "{format} delays {event}");
             }
         }
     }
@@ -167,12 +173,12 @@ fn a_recall_is_hidden_from_the_client() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let rounds = answers(&[
-                &[Thinking("hm. "), Text("Let me look."), Ours("111111"), Ours("222222")],
+                &[Thinking("hm. "), Text("Let me look."), RecallCall("111111"), RecallCall("222222")],
                 &[Thinking("ah."), Text("It is é.")],
             ]);
-            let (course, seen) = check(format, is_stream, &rounds);
-            assert_eq!(course.recalled, ["111111", "222222"]);
-            assert!(course.noted.is_empty());
+            let (joined, seen) = check(format, is_stream, &rounds);
+            assert_eq!(joined.recalled, ["111111", "222222"]);
+            assert!(joined.hidden.is_empty());
             let gap = if format == Format::Chat { "\n\n" } else { "" };
             assert_eq!(seen.text, format!("Let me look.{gap}It is é."));
             let has_thoughts = is_stream || format != Format::Chat;
@@ -181,7 +187,7 @@ fn a_recall_is_hidden_from_the_client() {
             assert!(matches!(&*seen.stop, "end_turn" | "stop" | "completed"), "{}", seen.stop);
             // 20 of the first round, 21 of the second.
             assert_eq!(seen.output, 41);
-            let follow_up = &course.requests[0];
+            let follow_up = &joined.requests[0];
             for needed in
                 ["the original of 111111", "the original of 222222", "call_0_2", "call_0_3", "Let me look."]
             {
@@ -202,10 +208,11 @@ fn a_recall_is_hidden_from_the_client() {
 fn mixed_calls_end_the_reply() {
     for format in FORMATS {
         for is_stream in [true, false] {
-            let rounds = answers(&[&[Ours("111111"), Theirs("x"), Ours("222222"), Theirs("y")]]);
-            let (course, seen) = check(format, is_stream, &rounds);
-            assert_eq!(course.noted, ["111111", "222222"]);
-            assert!(course.recalled.is_empty());
+            let rounds =
+                answers(&[&[RecallCall("111111"), ClientCall("x"), RecallCall("222222"), ClientCall("y")]]);
+            let (joined, seen) = check(format, is_stream, &rounds);
+            assert_eq!(joined.hidden, ["111111", "222222"]);
+            assert!(joined.recalled.is_empty());
             assert_eq!(seen.calls.len(), 2);
             assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""));
         }
@@ -217,17 +224,20 @@ fn several_rounds_make_one_reply() {
     for format in FORMATS {
         for is_stream in [true, false] {
             let rounds = answers(&[
-                &[Ours("111111")],
-                &[Text("so"), Ours("222222")],
-                &[Ours("333333"), Text("then"), Theirs("x")],
+                &[RecallCall("111111")],
+                &[Text("so"), RecallCall("222222")],
+                &[RecallCall("333333"), Text("then"), ClientCall("x")],
             ]);
-            let (course, seen) = check(format, is_stream, &rounds);
-            assert_eq!(course.recalled, ["111111", "222222"]);
-            assert_eq!(course.noted, ["333333"]);
+            let (joined, seen) = check(format, is_stream, &rounds);
+            assert_eq!(joined.recalled, ["111111", "222222"]);
+            assert_eq!(joined.hidden, ["333333"]);
             assert_eq!(seen.calls.len(), 1);
             assert_eq!(seen.output, 20 + 21 + 22);
             assert!(matches!(&*seen.stop, "tool_use" | "tool_calls" | "completed"));
-            assert!(course.requests[1].contains("the original of 111111"), "what was recalled before stays");
+            assert!(
+                joined.requests[1].contains("the original of 111111"),
+                "earlier originals stay in the request"
+            );
         }
     }
 }
@@ -236,10 +246,10 @@ fn several_rounds_make_one_reply() {
 fn truncated_calls_are_not_answered() {
     for format in FORMATS {
         for is_stream in [true, false] {
-            let mut rounds = answers(&[&[Text("a"), Ours("111111")]]);
+            let mut rounds = answers(&[&[Text("a"), RecallCall("111111")]]);
             rounds[0].is_cut = true;
-            let (course, seen) = check(format, is_stream, &rounds);
-            assert!(course.recalled.is_empty());
+            let (joined, seen) = check(format, is_stream, &rounds);
+            assert!(joined.recalled.is_empty());
             assert_eq!(seen.text, "a");
             assert!(matches!(&*seen.stop, "max_tokens" | "length" | "incomplete"), "{}", seen.stop);
         }
@@ -251,8 +261,8 @@ fn every_split_gives_the_same_reply() {
     let mut rng = Rng::new(7);
     let rounds: &[&[&[Part]]] = &[
         &[&[Text("a")]],
-        &[&[Thinking("hm"), Text("Let me look."), Ours("111111")], &[Text("é")]],
-        &[&[Ours("111111"), Theirs("x")]],
+        &[&[Thinking("hm"), Text("Let me look."), RecallCall("111111")], &[Text("é")]],
+        &[&[RecallCall("111111"), ClientCall("x")]],
     ];
     for format in FORMATS {
         for rounds in rounds {
@@ -272,18 +282,18 @@ fn random_replies_are_valid() {
             let parts = (0..n_parts).map(|_| match rng.below(5) {
                 0 => Thinking("hm"),
                 1 => Text("some words"),
-                2 => Theirs("x"),
-                _ => Ours("111111"),
+                2 => ClientCall("x"),
+                _ => RecallCall("111111"),
             });
             rounds.push(Answer { n, parts: parts.collect(), is_cut: rng.percent(5) });
         }
         rounds.push(Answer { n: 9, parts: vec![Text("the end")], is_cut: false });
         for format in FORMATS {
             for is_stream in [true, false] {
-                let (course, seen) = check(format, is_stream, &rounds);
-                let n_rounds = course.requests.len() + 1;
+                let (joined, seen) = check(format, is_stream, &rounds);
+                let n_rounds = joined.requests.len() + 1;
                 let theirs = rounds[..n_rounds].iter().flat_map(|answer| &answer.parts);
-                let theirs = theirs.filter(|part| matches!(part, Theirs(_))).count();
+                let theirs = theirs.filter(|part| matches!(part, ClientCall(_))).count();
                 assert_eq!(seen.calls.len(), theirs, "seed {seed}, {format}");
             }
             if seed % 150 == 0 {
@@ -297,15 +307,15 @@ fn random_replies_are_valid() {
 fn a_reply_can_be_closed_without_originals() {
     for format in FORMATS {
         for is_stream in [true, false] {
-            let carried = if is_stream { Transport::Stream } else { Transport::Whole };
-            let mut held = ReplyJoiner::new(format, carried, &request(format)).unwrap();
-            let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
-            let mut outs = held.feed(answer.write(format, is_stream).as_bytes());
-            outs.extend(held.end());
+            let transport = if is_stream { Transport::Stream } else { Transport::Whole };
+            let mut joiner = ReplyJoiner::new(format, transport, &request(format)).unwrap();
+            let answer = &answers(&[&[Text("a"), RecallCall("111111")]])[0];
+            let mut outs = joiner.feed(answer.write(format, is_stream).as_bytes());
+            outs.extend(joiner.end());
             assert!(matches!(outs.pop(), Some(RoundEffect::Recall(_))));
-            outs.extend(held.close());
+            outs.extend(joiner.close());
             let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
-            let seen = seen::read(format, &bytes, is_stream).unwrap();
+            let seen = client_view::read(format, &bytes, is_stream).unwrap();
             assert_eq!(seen.text, "a");
             assert!(matches!(&*seen.stop, "end_turn" | "stop" | "completed"), "{}", seen.stop);
         }
@@ -316,38 +326,42 @@ fn a_reply_can_be_closed_without_originals() {
 fn failed_streams_end_with_an_error_event() {
     use fanfold_wire::reply::ReplyReader;
     for format in FORMATS {
-        let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
-        let answer = &answers(&[&[Text("a"), Ours("111111")]])[0];
-        let mut outs = held.feed(answer.write(format, true).as_bytes());
-        held.follow_up(&["x".to_owned()]).unwrap();
+        let mut joiner = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
+        let answer = &answers(&[&[Text("a"), RecallCall("111111")]])[0];
+        let mut outs = joiner.feed(answer.write(format, true).as_bytes());
+        joiner.follow_up(&["x".to_owned()]).unwrap();
         let message = "the provider did not answer".to_owned();
-        outs.extend(held.fail(&Failure { kind: "overloaded_error".to_owned(), message, raw: String::new() }));
+        outs.extend(joiner.fail(&Failure {
+            kind: "overloaded_error".to_owned(),
+            message,
+            raw: String::new(),
+        }));
         let mut reply = ReplyReader::new(format, Transport::Stream);
         outs.iter().for_each(|out| reply.feed(&to_client(out)));
-        let said = reply.end();
-        let failure = said.failure.unwrap();
+        let reply = reply.end();
+        let failure = reply.failure.unwrap();
         assert_eq!((&*failure.kind, &*failure.message), ("overloaded_error", "the provider did not answer"));
     }
 }
 
 #[test]
 fn garbage_passes_without_panics() {
-    let rounds = answers(&[&[Text("a"), Ours("111111")], &[Text("b")]]);
+    let rounds = answers(&[&[Text("a"), RecallCall("111111")], &[Text("b")]]);
     for format in FORMATS {
         let mut bytes = rounds[0].write(format, true).into_bytes();
         for i in 0..bytes.len() {
             let kept = std::mem::replace(&mut bytes[i], if i % 2 == 0 { b'"' } else { 0xff });
-            let mut held = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
-            let outs: Vec<_> = held.feed(&bytes).into_iter().chain(held.end()).collect();
+            let mut joiner = ReplyJoiner::new(format, Transport::Stream, &request(format)).unwrap();
+            let outs: Vec<_> = joiner.feed(&bytes).into_iter().chain(joiner.end()).collect();
             if outs.iter().any(|out| matches!(out, RoundEffect::Recall(_))) {
-                let _ = held.follow_up(&["x".to_owned()]);
+                let _ = joiner.follow_up(&["x".to_owned()]);
             }
-            let _ = held.close();
+            let _ = joiner.close();
             bytes[i] = kept;
         }
         for body in ["", "{", "[]", "null", "{\"content\":7}", "\u{feff}{}"] {
-            let mut held = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
-            let outs: Vec<_> = held.feed(body.as_bytes()).into_iter().chain(held.end()).collect();
+            let mut joiner = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
+            let outs: Vec<_> = joiner.feed(body.as_bytes()).into_iter().chain(joiner.end()).collect();
             let seen: Vec<u8> = outs.iter().flat_map(to_client).collect();
             assert_eq!(seen, body.as_bytes());
         }
@@ -357,15 +371,15 @@ fn garbage_passes_without_panics() {
 #[test]
 fn blank_texts_are_not_sent_back() {
     for is_stream in [true, false] {
-        let rounds = answers(&[&[Text(""), Ours("111111")], &[Text("b")]]);
-        let (course, _) = check(Format::Anthropic, is_stream, &rounds);
-        assert!(!course.requests[0].contains(r#""text":"""#), "{}", course.requests[0]);
+        let rounds = answers(&[&[Text(""), RecallCall("111111")], &[Text("b")]]);
+        let (joined, _) = check(Format::Anthropic, is_stream, &rounds);
+        assert!(!joined.requests[0].contains(r#""text":"""#), "{}", joined.requests[0]);
     }
 }
 
 #[test]
 fn unstored_thoughts_and_later_ids_are_not_sent_back() {
-    let answer = answers(&[&[Thinking("hm"), Ours("111111")]])[0].write(Format::Responses, true);
+    let answer = answers(&[&[Thinking("hm"), RecallCall("111111")]])[0].write(Format::Responses, true);
     let without = answer.replace(r#""encrypted_content":"gAAA""#, r#""encrypted_content":null"#);
     assert_ne!(without, answer);
     let stored = request(Format::Responses).replace(r#""store":false"#, r#""store":true"#);
@@ -374,27 +388,27 @@ fn unstored_thoughts_and_later_ids_are_not_sent_back() {
         (&request(Format::Responses), &answer, true),
         (&stored, &without, true),
     ] {
-        let mut held = ReplyJoiner::new(Format::Responses, Transport::Stream, request).unwrap();
-        held.feed(answer.as_bytes());
-        let follow_up = held.follow_up(&["x".to_owned()]).unwrap();
+        let mut joiner = ReplyJoiner::new(Format::Responses, Transport::Stream, request).unwrap();
+        joiner.feed(answer.as_bytes());
+        let follow_up = joiner.follow_up(&["x".to_owned()]).unwrap();
         assert_eq!(follow_up.contains(r#""type":"reasoning""#), is_kept, "{follow_up}");
         assert_eq!(follow_up.contains("fc_0_1"), is_kept, "{follow_up}");
         assert!(follow_up.contains("call_0_1"));
-        valid::check(Format::Responses, &follow_up).unwrap();
+        provider_rules::check(Format::Responses, &follow_up).unwrap();
     }
 }
 
 #[test]
 fn the_reply_has_the_id_to_continue_from() {
-    let rounds = answers(&[&[Ours("111111")], &[Text("b")]]);
+    let rounds = answers(&[&[RecallCall("111111")], &[Text("b")]]);
     for (store, expected) in [("true", "resp_1"), ("false", "resp_0")] {
         let request = request(Format::Responses).replace(r#""store":false"#, &format!(r#""store":{store}"#));
-        let mut held = ReplyJoiner::new(Format::Responses, Transport::Whole, &request).unwrap();
-        held.feed(rounds[0].write(Format::Responses, false).as_bytes());
-        assert!(matches!(held.end()[..], [RoundEffect::Recall(_)]));
-        held.follow_up(&["x".to_owned()]).unwrap();
-        held.feed(rounds[1].write(Format::Responses, false).as_bytes());
-        let body: Vec<u8> = held.end().iter().flat_map(to_client).collect();
+        let mut joiner = ReplyJoiner::new(Format::Responses, Transport::Whole, &request).unwrap();
+        joiner.feed(rounds[0].write(Format::Responses, false).as_bytes());
+        assert!(matches!(joiner.end()[..], [RoundEffect::Recall(_)]));
+        joiner.follow_up(&["x".to_owned()]).unwrap();
+        joiner.feed(rounds[1].write(Format::Responses, false).as_bytes());
+        let body: Vec<u8> = joiner.end().iter().flat_map(to_client).collect();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["id"], expected);
     }
@@ -404,20 +418,20 @@ fn the_reply_has_the_id_to_continue_from() {
 fn an_error_in_the_second_round_passes_unchanged() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     for format in FORMATS {
-        let mut held = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
-        held.feed(answers(&[&[Text("a"), Ours("111111")]])[0].write(format, false).as_bytes());
-        assert!(matches!(held.end()[..], [RoundEffect::Recall(_)]));
-        held.follow_up(&["x".to_owned()]).unwrap();
-        held.feed(error.as_bytes());
-        assert_eq!(held.end(), [RoundEffect::ToClient(error.as_bytes().to_vec())], "{format}");
-        assert_eq!((held.n_recalls(), held.rounds().len()), (1, 2));
+        let mut joiner = ReplyJoiner::new(format, Transport::Whole, &request(format)).unwrap();
+        joiner.feed(answers(&[&[Text("a"), RecallCall("111111")]])[0].write(format, false).as_bytes());
+        assert!(matches!(joiner.end()[..], [RoundEffect::Recall(_)]));
+        joiner.follow_up(&["x".to_owned()]).unwrap();
+        joiner.feed(error.as_bytes());
+        assert_eq!(joiner.end(), [RoundEffect::ToClient(error.as_bytes().to_vec())], "{format}");
+        assert_eq!((joiner.n_recalls(), joiner.rounds().len()), (1, 2));
     }
 }
 
 /// Streams of Chat Completions with the index 0 for every call, and with a new id for every part.
 #[test]
 fn calls_with_unusual_indexes_are_distinguished() {
-    let rounds = answers(&[&[Theirs("x"), Ours("111111"), Theirs("y")]]);
+    let rounds = answers(&[&[ClientCall("x"), RecallCall("111111"), ClientCall("y")]]);
     let usual = rounds[0].write(Format::Chat, true);
     let alike =
         usual.replace(r#"[{"index":1,"#, r#"[{"index":0,"#).replace(r#"[{"index":2,"#, r#"[{"index":0,"#);
@@ -430,22 +444,25 @@ fn calls_with_unusual_indexes_are_distinguished() {
         })
         .collect();
     for stream in [&usual, &alike, &renamed] {
-        let mut held = ReplyJoiner::new(Format::Chat, Transport::Stream, &request(Format::Chat)).unwrap();
-        let outs: Vec<_> = held.feed(stream.as_bytes()).into_iter().chain(held.end()).collect();
+        let mut joiner = ReplyJoiner::new(Format::Chat, Transport::Stream, &request(Format::Chat)).unwrap();
+        let outs: Vec<_> = joiner.feed(stream.as_bytes()).into_iter().chain(joiner.end()).collect();
         let bytes: Vec<u8> = outs.iter().flat_map(to_client).collect();
-        let seen = seen::read(Format::Chat, &bytes, true).unwrap();
+        let seen = client_view::read(Format::Chat, &bytes, true).unwrap();
         assert_eq!(seen.calls.len(), 2, "{stream}");
         assert!(seen.calls[0].contains("\"x\"") && seen.calls[1].contains("\"y\""), "{:?}", seen.calls);
-        let told = outs.iter().position(
+        let position = outs.iter().position(
             |out| matches!(out, RoundEffect::Hidden { recalls: ours, client_calls: theirs } if ours.len() == 1 && theirs.len() == 2),
         );
-        assert!(told.is_some_and(|told| told + 1 < outs.len()), "it is told before the end: {outs:?}");
+        assert!(
+            position.is_some_and(|position| position + 1 < outs.len()),
+            "the recalls are reported before the end: {outs:?}"
+        );
     }
     // Without hidden items nothing is renumbered.
-    let theirs = answers(&[&[Theirs("x"), Theirs("y")]])[0]
+    let theirs = answers(&[&[ClientCall("x"), ClientCall("y")]])[0]
         .write(Format::Chat, true)
         .replace(r#"[{"index":1,"#, r#"[{"index":0,"#);
-    let mut held = ReplyJoiner::new(Format::Chat, Transport::Stream, &request(Format::Chat)).unwrap();
-    let bytes: Vec<u8> = held.feed(theirs.as_bytes()).iter().flat_map(to_client).collect();
+    let mut joiner = ReplyJoiner::new(Format::Chat, Transport::Stream, &request(Format::Chat)).unwrap();
+    let bytes: Vec<u8> = joiner.feed(theirs.as_bytes()).iter().flat_map(to_client).collect();
     assert_eq!(String::from_utf8_lossy(&bytes), theirs);
 }
