@@ -2,7 +2,7 @@
 
 use fanfold_core::Extent;
 use fanfold_engine::{Back, Engine, Import, Imported};
-use fanfold_testkit::bodies::{Kind, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, rich};
 
 use crate::setting::{beginnings, chat, engine, id, long_chat, request, terms, terms_of};
 
@@ -14,7 +14,7 @@ fn bring(from: &Engine, session: &str, to: &Engine) -> Imported {
 
 #[test]
 fn what_is_brought_elsewhere_is_the_same_in_every_way() {
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for seed in 0..6 {
             let (here, there) = (engine(), engine());
             let terms = terms("fanfold", 150);

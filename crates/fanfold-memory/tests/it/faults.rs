@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fanfold_memory::{MemoryError, MemoryEvent, MemoryLimits, NameConflict};
-use fanfold_testkit::memory::{Manner, Memories};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer};
 
 use crate::setting::{count, http, keeper, limits, mcp, program, recall, turn, until};
 
@@ -13,8 +13,8 @@ const MOST: Duration = Duration::from_millis(250 + 1_000);
 #[test]
 fn whatever_it_does_a_turn_waits_no_longer_than_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
-    for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
-        let server = Memories::start(manner, &[]);
+    for manner in [Behaviour::Hang, Behaviour::Crash, Behaviour::Flood, Behaviour::Lie] {
+        let server = MemoryServer::start(manner, &[]);
         let log = folder.path().join("log");
         let places = [http(&server.url()), mcp(&server.mcp_url()), program(manner, &log)];
         for place in places {
@@ -38,7 +38,7 @@ fn whatever_it_does_a_turn_waits_no_longer_than_its_deadline() {
 
 #[test]
 fn one_that_hangs_is_asked_once_and_not_waited_for_again() {
-    let server = Memories::start(Manner::Hangs, &[]);
+    let server = MemoryServer::start(Behaviour::Hang, &[]);
     let keeper = keeper(http(&server.url()), limits());
     let (_, first) = recall(&keeper, &turn(1, "first question"));
     assert!(first >= limits().deadline, "{first:?}");
@@ -51,7 +51,7 @@ fn one_that_hangs_is_asked_once_and_not_waited_for_again() {
 
 #[test]
 fn a_slow_one_is_soon_not_waited_for_until_it_is_quick() {
-    let server = Memories::start(Manner::Slow(400), &["the staging port is 8443"]);
+    let server = MemoryServer::start(Behaviour::Slow(400), &["the staging port is 8443"]);
     let keeper = keeper(http(&server.url()), limits());
     let mut waits = Vec::new();
     for i in 0..5 {
@@ -60,7 +60,7 @@ fn a_slow_one_is_soon_not_waited_for_until_it_is_quick() {
     }
     assert!(waits[..3].iter().all(|took| *took >= limits().deadline), "{waits:?}");
     assert!(waits[3..].iter().all(|took| *took < Duration::from_millis(100)), "{waits:?}");
-    server.set(Manner::Well);
+    server.set_behaviour(Behaviour::Normal);
     recall(&keeper, &turn(6, "which port?"));
     std::thread::sleep(Duration::from_millis(400));
     let (text, _) = recall(&keeper, &turn(7, "which port?"));
@@ -72,7 +72,7 @@ fn a_slow_one_is_soon_not_waited_for_until_it_is_quick() {
 fn a_program_that_crashed_is_started_again_after_a_rest() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let keeper = keeper(program(Manner::Crashes, &log), limits());
+    let keeper = keeper(program(Behaviour::Crash, &log), limits());
     let n_started = || std::fs::read_to_string(&log).unwrap_or_default().matches("started").count();
     keeper.warm_up();
     assert!(until(|| n_started() == 1));
@@ -113,11 +113,11 @@ fn a_program_that_is_not_there_is_named() {
 
 #[test]
 fn tools_that_stand_for_others_are_not_used() {
-    let server = Memories::start(Manner::Lies, &[]);
+    let server = MemoryServer::start(Behaviour::Lie, &[]);
     let keeper = keeper(mcp(&server.mcp_url()), limits());
     // It has the tools it is searched with, by its own list, and does not know them.
     assert!(matches!(keeper.check("x"), Err(MemoryError::Refused(_))));
-    server.set(Manner::Well);
+    server.set_behaviour(Behaviour::Normal);
     let checked = keeper.check("x").unwrap().unwrap();
     let refused: Vec<(&str, NameConflict)> =
         checked.rejected_tools.iter().map(|(name, why)| (name.as_str(), *why)).collect();

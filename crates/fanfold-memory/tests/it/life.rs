@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fanfold_memory::{
     EntryChange, MemoryClient, MemoryEvent, MemoryFile, MemoryFiles, MemoryLimits, MemoryTurn,
 };
-use fanfold_testkit::memory::{Manner, Memories};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer};
 use serde_json::json;
 
 use crate::setting::{count, http, limits, mcp, program, recall, turn, until};
@@ -21,8 +21,8 @@ fn patient() -> MemoryLimits {
 fn every_kind_of_provider_recalls_and_remembers() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let server = Memories::start(Manner::Well, &FACTS);
-    let places = [http(&server.url()), mcp(&server.mcp_url()), program(Manner::Well, &log)];
+    let server = MemoryServer::start(Behaviour::Normal, &FACTS);
+    let places = [http(&server.url()), mcp(&server.mcp_url()), program(Behaviour::Normal, &log)];
     for place in places {
         let name = format!("{place:?}");
         let keeper = crate::setting::keeper(place, patient());
@@ -36,16 +36,16 @@ fn every_kind_of_provider_recalls_and_remembers() {
     }
     let said =
         json!({ "session": "this-talk", "user": "Which port does staging use?", "assistant": "It is 8443." });
-    assert_eq!(server.asked_by("sync"), [said]);
+    assert_eq!(server.requests_to("sync"), [said]);
     let written = "user: Which port does staging use?\nassistant: It is 8443.";
-    assert_eq!(server.asked_by("add_memory"), [json!({ "text": written })]);
+    assert_eq!(server.requests_to("add_memory"), [json!({ "text": written })]);
     let logged = std::fs::read_to_string(log).unwrap();
     assert!(logged.contains(&format!("add_memory {}", json!({ "text": written }))), "{logged}");
 }
 
 #[test]
 fn writes_keep_their_order_and_the_end_comes_last() {
-    let server = Memories::start(Manner::Slow(3), &[]);
+    let server = MemoryServer::start(Behaviour::Slow(3), &[]);
     let keeper = keeper(&server);
     for i in 0..20 {
         let asked = turn(i, &format!("question {i}"));
@@ -57,7 +57,7 @@ fn writes_keep_their_order_and_the_end_comes_last() {
     let abandoned = keeper.stop();
     assert_eq!((abandoned.n_writes, abandoned.is_stopped), (0, false));
     let order: Vec<String> = server
-        .asked()
+        .requests()
         .into_iter()
         .filter_map(|(route, body)| match route.as_str() {
             "sync" => Some(body["user"].as_str().unwrap().to_owned()),
@@ -78,25 +78,25 @@ fn writes_keep_their_order_and_the_end_comes_last() {
 
 #[test]
 fn a_conversation_that_was_silent_for_long_has_ended_and_may_go_on() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let brief = MemoryLimits { idle: Duration::from_millis(60), ..patient() };
     let keeper = crate::setting::keeper(http(&server.url()), brief);
-    let n_ended = || server.asked_by("end").len();
+    let n_ended = || server.requests_to("end").len();
     keeper.turn_answered(&turn(1, "question 1"), "answer 1");
     assert!(until(|| n_ended() == 1), "nobody had to say so");
-    assert_eq!(server.asked_by("end"), [json!({ "session": "this-talk" })]);
+    assert_eq!(server.requests_to("end"), [json!({ "session": "this-talk" })]);
     keeper.turn_answered(&turn(2, "question 2"), "answer 2");
     assert!(until(|| n_ended() == 2), "it went on, and ended again");
     keeper.stop();
     assert_eq!(n_ended(), 2, "it is told once");
-    let order: Vec<String> = server.asked().into_iter().map(|(route, _)| route).collect();
+    let order: Vec<String> = server.requests().into_iter().map(|(route, _)| route).collect();
     let order: Vec<&str> = order.iter().map(String::as_str).filter(|route| *route != "prefetch").collect();
     assert_eq!(order, ["sync", "end", "sync", "end"]);
 }
 
 #[test]
 fn a_conversation_goes_on_while_it_asks() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let idle = Duration::from_millis(500);
     let keeper = crate::setting::keeper(http(&server.url()), MemoryLimits { idle, ..patient() });
     keeper.turn_answered(&turn(1, "question 1"), "answer 1");
@@ -110,48 +110,48 @@ fn a_conversation_goes_on_while_it_asks() {
     }
     // A busy machine may have slept longer.
     let was_heard = longest.max(last.elapsed()) < idle;
-    assert!(!was_heard || server.asked_by("end").is_empty());
+    assert!(!was_heard || server.requests_to("end").is_empty());
 }
 
 #[test]
 fn a_conversation_that_was_replaced_by_others_has_ended() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let keeper = crate::setting::keeper(http(&server.url()), MemoryLimits { conversations: 2, ..patient() });
     for name in ["a", "b", "a", "c"] {
         keeper.turn_answered(&MemoryTurn { conversation: name.to_owned(), ..turn(1, "question") }, "answer");
     }
-    assert!(until(|| server.asked_by("end").len() == 1));
-    assert_eq!(server.asked_by("end"), [json!({ "session": "b" })], "it was silent longest");
+    assert!(until(|| server.requests_to("end").len() == 1));
+    assert_eq!(server.requests_to("end"), [json!({ "session": "b" })], "it was silent longest");
     keeper.stop();
     let ended: Vec<String> =
-        server.asked_by("end").iter().map(|end| end["session"].as_str().unwrap().to_owned()).collect();
+        server.requests_to("end").iter().map(|end| end["session"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ended, ["b", "a", "c"], "the others end with the keeper");
 }
 
 #[test]
 fn a_turn_keeps_what_was_recalled_for_it() {
-    let server = Memories::start(Manner::Well, &FACTS);
+    let server = MemoryServer::start(Behaviour::Normal, &FACTS);
     let keeper = keeper(&server);
     let first = turn(1, "the staging port?");
     let (text, _) = recall(&keeper, &first);
-    server.set(Manner::Hangs);
+    server.set_behaviour(Behaviour::Hang);
     for _ in 0..3 {
         let (again, took) = recall(&keeper, &first);
         assert_eq!(again, text);
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    assert_eq!(server.asked_by("prefetch").len(), 1, "it was asked once");
+    assert_eq!(server.requests_to("prefetch").len(), 1, "it was asked once");
 }
 
 #[test]
 fn what_was_looked_for_ahead_stands_in_when_nothing_comes() {
-    let server = Memories::start(Manner::Well, &FACTS);
+    let server = MemoryServer::start(Behaviour::Normal, &FACTS);
     let keeper = crate::setting::keeper(http(&server.url()), limits());
     keeper.turn_answered(&turn(1, "the staging port?"), "8443");
-    assert!(until(|| server.asked_by("prefetch").len() == 1));
+    assert!(until(|| server.requests_to("prefetch").len() == 1));
     // The answer is on its way back.
     std::thread::sleep(Duration::from_millis(100));
-    server.set(Manner::Hangs);
+    server.set_behaviour(Behaviour::Hang);
     let (text, took) = recall(&keeper, &turn(2, "and the other port?"));
     assert_eq!(text.as_deref(), Some("- the staging port is 8443"));
     assert!(took < Duration::from_millis(600), "{took:?}");
@@ -159,7 +159,7 @@ fn what_was_looked_for_ahead_stands_in_when_nothing_comes() {
 
 #[test]
 fn secrets_and_scaffolding_do_not_leave() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let keeper = keeper(&server);
     let secret = format!("ghp_{}", "a1B2".repeat(9));
     let asked = format!("<system-reminder>be brief</system-reminder>push with {secret}");
@@ -168,19 +168,19 @@ fn secrets_and_scaffolding_do_not_leave() {
     keeper.turn_answered(&pushing, &format!("pushed with {secret}"));
     keeper.offer_folded(&pushing, &[format!("token {secret}")]);
     keeper.stop();
-    let all = serde_json::to_string(&server.asked()).unwrap();
+    let all = serde_json::to_string(&server.requests()).unwrap();
     assert!(!all.contains(&secret) && !all.contains("be brief"), "{all}");
     assert!(all.matches("[redacted").count() >= 4, "{all}");
     // What nobody said is not remembered.
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let quiet = self::keeper(&server);
     quiet.turn_answered(&turn(1, "<system-reminder>x</system-reminder>"), "done");
     quiet.turn_answered(&turn(2, "hello"), "  ");
     quiet.stop();
-    assert_eq!(server.asked(), []);
+    assert_eq!(server.requests(), []);
 }
 
-fn keeper(server: &Memories) -> MemoryClient {
+fn keeper(server: &MemoryServer) -> MemoryClient {
     crate::setting::keeper(http(&server.url()), patient())
 }
 
@@ -198,7 +198,7 @@ fn the_files_are_recalled_too_with_or_without_a_provider() {
 
 #[test]
 fn too_much_work_is_dropped_and_the_end_does_not_wait_for_long() {
-    let server = Memories::start(Manner::Hangs, &[]);
+    let server = MemoryServer::start(Behaviour::Hang, &[]);
     let few = MemoryLimits { queue: 4, shutdown: Duration::from_millis(400), ..limits() };
     let keeper = crate::setting::keeper(http(&server.url()), few);
     for i in 0..10 {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold_provider::{ErrorClass, Style};
-use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply, Upstream};
 use serde_json::{Value, json};
 
 use crate::setting::{STYLES, ask, client, fault, prompt, raw, said, upstream};
@@ -20,7 +20,7 @@ fn both_styles_are_answered_and_their_requests_break_no_rule() {
         assert_eq!(answer.model.as_deref(), Some("m"));
         let seen = upstream.seen();
         assert_eq!(seen.len(), 1);
-        assert!(seen[0].broken.is_empty() && seen[0].text().contains("\"stream\":true"), "{seen:?}");
+        assert!(seen[0].violations.is_empty() && seen[0].text().contains("\"stream\":true"), "{seen:?}");
         assert!(seen[0].header("authorization").is_none() && seen[0].header("x-api-key").is_none());
     }
 }
@@ -36,13 +36,15 @@ fn it_may_be_asked_from_inside_of_a_runtime() {
 #[test]
 fn thoughts_are_not_the_answer() {
     for style in STYLES {
-        let script =
-            Script::of(|_| Said { thought: "Let me see, the user wants…".to_owned(), ..said("Done.") });
+        let script = Script::new(|_| ScriptedReply {
+            thought: "Let me see, the user wants…".to_owned(),
+            ..said("Done.")
+        });
         let upstream = Upstream::start(script).unwrap();
         assert_eq!(ask(style, &upstream.url()).unwrap().text, "Done.");
-        upstream.fault(Fault::Say("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
+        upstream.fault(Fault::ReplyText("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
         assert_eq!(ask(style, &upstream.url()).unwrap().text, "Done.");
-        upstream.fault(Fault::Say("<think>for ever".to_owned()));
+        upstream.fault(Fault::ReplyText("<think>for ever".to_owned()));
         fault(style, &upstream.url(), ErrorClass::Empty);
     }
 }
@@ -51,7 +53,7 @@ fn thoughts_are_not_the_answer() {
 fn an_answer_that_was_cut_by_its_length_says_so() {
     for (style, stop) in [(Style::OpenAi, "length"), (Style::Anthropic, "max_tokens")] {
         let upstream = upstream();
-        upstream.fault(Fault::Stop(stop.to_owned()));
+        upstream.fault(Fault::StopReason(stop.to_owned()));
         assert!(ask(style, &upstream.url()).unwrap().is_truncated);
     }
 }
@@ -74,7 +76,7 @@ async fn what_was_told_is_not_asked_for_again() {
     let mut endpoint = crate::setting::endpoint(Style::OpenAi, &upstream.url());
     endpoint.n_retries = 3;
     let client = fanfold_provider::Client::new(endpoint).unwrap();
-    upstream.fault(Fault::Die(2));
+    upstream.fault(Fault::Disconnect(2));
     let heard = Arc::new(Mutex::new(String::new()));
     let hearing = Arc::clone(&heard);
     let fault =
@@ -82,7 +84,7 @@ async fn what_was_told_is_not_asked_for_again() {
     assert_eq!((fault.class, upstream.n_seen()), (ErrorClass::Broken, 1));
     assert!(!heard.lock().unwrap().is_empty());
     // Without anybody who heard it, the same is asked for again.
-    upstream.fault(Fault::Die(2));
+    upstream.fault(Fault::Disconnect(2));
     assert!(client.send(&prompt()).await.is_ok());
     assert_eq!(upstream.n_seen(), 3);
 }

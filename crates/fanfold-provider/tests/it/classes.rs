@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use fanfold_provider::{ErrorClass, ProviderError as Failed, Style};
-use fanfold_testkit::upstream::{Fault, Limit};
+use fanfold_testkit::fakes::upstream::{Fault, Limit};
 
 use crate::setting::{STYLES, ask, client, fault, prompt, upstream};
 
@@ -69,7 +69,7 @@ fn server_500_and_529() {
     for status in [500, 503, 529] {
         check(&Fault::Status(status), ErrorClass::Server, Some(status));
     }
-    check(&Fault::Page(502), ErrorClass::Server, Some(502));
+    check(&Fault::GatewayPage(502), ErrorClass::Server, Some(502));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn refused_by_a_filter() {
     check(&Fault::Answer(400, body.to_owned()), ErrorClass::Refused, Some(400));
     for (style, stop) in [(Style::OpenAi, "content_filter"), (Style::Anthropic, "refusal")] {
         let upstream = upstream();
-        upstream.fault(Fault::Stop(stop.to_owned()));
+        upstream.fault(Fault::StopReason(stop.to_owned()));
         fault(style, &upstream.url(), ErrorClass::Refused);
     }
 }
@@ -86,8 +86,8 @@ fn refused_by_a_filter() {
 #[test]
 fn empty_200_without_a_body_or_without_a_word() {
     check(&Fault::Answer(200, String::new()), ErrorClass::Empty, None);
-    check(&Fault::Say(String::new()), ErrorClass::Empty, None);
-    check(&Fault::Say(" \n".to_owned()), ErrorClass::Empty, None);
+    check(&Fault::ReplyText(String::new()), ErrorClass::Empty, None);
+    check(&Fault::ReplyText(" \n".to_owned()), ErrorClass::Empty, None);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn broken_pages_and_halves() {
         ErrorClass::Broken,
         None,
     );
-    for failed in check(&Fault::Page(200), ErrorClass::Broken, None) {
+    for failed in check(&Fault::GatewayPage(200), ErrorClass::Broken, None) {
         assert!(
             failed.message.contains("200 from the gateway") && !failed.message.contains("color"),
             "{failed}"
@@ -106,16 +106,16 @@ fn broken_pages_and_halves() {
     }
     // The stream closes early: in good order, and not.
     for n_events in 1..4 {
-        check(&Fault::Cut(n_events), ErrorClass::Broken, None);
-        check(&Fault::Die(n_events), ErrorClass::Broken, None);
+        check(&Fault::EndEarly(n_events), ErrorClass::Broken, None);
+        check(&Fault::Disconnect(n_events), ErrorClass::Broken, None);
     }
-    check(&Fault::NoHttp, ErrorClass::Broken, None);
+    check(&Fault::NotHttp, ErrorClass::Broken, None);
 }
 
 #[test]
 fn an_error_inside_of_200() {
     for n_events in [0, 1, 3] {
-        check(&Fault::Late(n_events), ErrorClass::Server, None);
+        check(&Fault::LateError(n_events), ErrorClass::Server, None);
     }
     let body = r#"{"error":{"code":401,"message":"No auth credentials found"}}"#;
     check(&Fault::Answer(200, body.to_owned()), ErrorClass::Auth, Some(401));
@@ -153,7 +153,7 @@ fn tls_where_a_plain_server_answers() {
 fn a_redirect_is_not_followed() {
     let upstream = upstream();
     let headers = vec![("location".to_owned(), "http://127.0.0.1:1/elsewhere".to_owned())];
-    upstream.fault(Fault::With(307, headers, String::new()));
+    upstream.fault(Fault::AnswerWith(307, headers, String::new()));
     let failed = client(Style::OpenAi, &upstream.url()).ask(&prompt()).unwrap_err();
     assert_eq!((failed.class, failed.status), (ErrorClass::Broken, Some(307)));
 }

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use fanfold_provider::{Client, ErrorClass, KeySource, Style, Timeouts};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use crate::setting::{STYLES, endpoint, prompt, upstream};
 

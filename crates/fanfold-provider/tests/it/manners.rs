@@ -1,7 +1,7 @@
 //! Servers that want to be asked differently say so once, and it is remembered.
 
 use fanfold_provider::{ErrorClass, Style};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use crate::setting::{client, prompt, upstream};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fanfold_provider::{Client, Endpoint, ErrorClass, ProviderError as Failed, Style, Timeouts};
-use fanfold_testkit::upstream::{Fault, Upstream};
+use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 
 use crate::setting::{STYLES, endpoint, prompt, upstream};
 
@@ -13,7 +13,7 @@ fn client(style: Style, upstream: &Upstream, n_retries: u32) -> Client {
 
 /// A status without a wish to be left alone.
 fn status(status: u16) -> Fault {
-    Fault::With(status, Vec::new(), r#"{"error":{"message":"not now"}}"#.to_owned())
+    Fault::AnswerWith(status, Vec::new(), r#"{"error":{"message":"not now"}}"#.to_owned())
 }
 
 fn failed(upstream: &Upstream, n_retries: u32) -> Failed {
@@ -28,9 +28,9 @@ fn what_may_pass_is_asked_again_and_counted() {
             status(500),
             status(529),
             Fault::HangUp,
-            Fault::Die(2),
-            Fault::Cut(2),
-            Fault::Late(1),
+            Fault::Disconnect(2),
+            Fault::EndEarly(2),
+            Fault::LateError(1),
             Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()),
         ] {
             let upstream = upstream();
@@ -67,9 +67,9 @@ fn what_does_not_pass_is_not_asked_again() {
         (answer(400, r#"{"error":{"message":"no"}}"#), ErrorClass::Refused),
         (answer(429, r#"{"error":{"code":"insufficient_quota"}}"#), ErrorClass::Quota),
         (answer(200, ""), ErrorClass::Empty),
-        (Fault::Page(200), ErrorClass::Broken),
+        (Fault::GatewayPage(200), ErrorClass::Broken),
         (
-            Fault::With(503, vec![("x-should-retry".to_owned(), "false".to_owned())], String::new()),
+            Fault::AnswerWith(503, vec![("x-should-retry".to_owned(), "false".to_owned())], String::new()),
             ErrorClass::Server,
         ),
     ];
@@ -84,8 +84,9 @@ fn what_does_not_pass_is_not_asked_again() {
 #[test]
 fn a_wish_to_be_left_alone_is_heard() {
     let upstream = upstream();
-    let wish =
-        |name: &str, value: &str| Fault::With(429, vec![(name.to_owned(), value.to_owned())], String::new());
+    let wish = |name: &str, value: &str| {
+        Fault::AnswerWith(429, vec![(name.to_owned(), value.to_owned())], String::new())
+    };
     upstream.fault(wish("retry-after", "1"));
     let began = Instant::now();
     assert!(client(Style::OpenAi, &upstream, 1).ask(&prompt()).is_ok());
@@ -105,7 +106,7 @@ fn a_wish_to_be_left_alone_is_heard() {
 fn the_deadline_holds_for_all_tries_together() {
     let upstream = upstream();
     for _ in 0..50 {
-        upstream.fault(Fault::With(
+        upstream.fault(Fault::AnswerWith(
             503,
             vec![("retry-after-ms".to_owned(), "200".to_owned())],
             String::new(),

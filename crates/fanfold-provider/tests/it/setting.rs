@@ -5,17 +5,17 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use fanfold_provider::{Client, Endpoint, ErrorClass, ModelAnswer, Prompt, ProviderError, Style, Timeouts};
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
 
 pub(crate) const STYLES: [Style; 2] = [Style::OpenAi, Style::Anthropic];
 
 /// A provider that says one sentence.
 pub(crate) fn upstream() -> Upstream {
-    Upstream::start(Script::of(|_| said("All of it is done, and well — so it is."))).unwrap()
+    Upstream::start(Script::new(|_| said("All of it is done, and well — so it is."))).unwrap()
 }
 
-pub(crate) fn said(text: &str) -> Said {
-    Said { text: text.to_owned(), ..Said::default() }
+pub(crate) fn said(text: &str) -> ScriptedReply {
+    ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() }
 }
 
 pub(crate) fn prompt() -> Prompt {

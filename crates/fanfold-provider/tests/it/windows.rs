@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fanfold_provider::{Client, Endpoint, ErrorClass, KeySource, ServerWindow, Style, Timeouts, WindowKind};
-use fanfold_testkit::upstream::{Fault, Upstream};
+use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
 use crate::setting::{client, endpoint, raw, upstream};

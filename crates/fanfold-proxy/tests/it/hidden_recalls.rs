@@ -3,8 +3,8 @@
 
 use fanfold_proxy::{Host as _, Recall};
 use fanfold_store::SessionId;
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::upstream::{Said, Script};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply};
+use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{ReplyReader, ToolCall, Transport};
 use serde_json::{Value, json};
@@ -29,10 +29,10 @@ const OUR_CALL: &str = r#""name":"fanfold_recall""#;
 
 /// A model that recalls the first handle it sees and calls a tool in the same answer, and then ends its turn.
 fn mixing() -> Script {
-    Script::of(|asked| {
-        let list = if asked.kind == Kind::Responses { "input" } else { "messages" };
+    Script::new(|asked| {
+        let list = if asked.kind == BodyFormat::Responses { "input" } else { "messages" };
         let told = asked.body[list].to_string();
-        let text = |text: &str| Said { text: text.to_owned(), ..Said::default() };
+        let text = |text: &str| ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() };
         if told.contains(OUR_CALL) {
             return text("I have both.");
         }
@@ -40,7 +40,11 @@ fn mixing() -> Script {
         let Some(handle) = told.split(['[', ']']).find(is_handle) else { return text("Nothing is folded.") };
         let ours = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
         let theirs = ("read".to_owned(), json!({ "path": "src/more.py" }));
-        Said { text: "Let me look.".to_owned(), calls: vec![ours, theirs], ..Said::default() }
+        ScriptedReply {
+            text: "Let me look.".to_owned(),
+            calls: vec![ours, theirs],
+            ..ScriptedReply::default()
+        }
     })
 }
 
@@ -131,7 +135,7 @@ impl Api {
     fn arrived(self, stage: &Stage) -> Vec<String> {
         let seen = stage.upstream.seen();
         let last = seen.last().unwrap();
-        assert!(last.broken.is_empty(), "{}: {:?}\n{}", self.format, last.broken, last.text());
+        assert!(last.violations.is_empty(), "{}: {:?}\n{}", self.format, last.violations, last.text());
         let body: Value = serde_json::from_slice(&last.body).unwrap();
         body[self.list].as_array().unwrap().iter().map(ToString::to_string).collect()
     }
@@ -186,7 +190,7 @@ async fn check(api: Api, wish: Asking) {
         let (_, _, named) = api.ask(&stage, &messages, wish).await;
         assert_eq!(named, first, "{what}: step {i}");
     }
-    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "{what}");
+    assert!(stage.upstream.seen().iter().all(|seen| seen.violations.is_empty()), "{what}");
     stage.assert_rebuilds(&first, api.format, &stage.received());
     let engine = stage.host.open().unwrap();
     let (n_handles, broken) = engine.check_handles(&SessionId(first)).unwrap();

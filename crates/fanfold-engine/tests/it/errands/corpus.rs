@@ -10,7 +10,7 @@ use fanfold_core::{
 use fanfold_engine::{Ended, Ways, summarise_alone};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
-use fanfold_testkit::summaries::careful;
+use fanfold_testkit::fakes::summaries::good_summary;
 
 use super::kept::ways;
 
@@ -69,7 +69,7 @@ fn sent_and_written(session: &Session<'static>, window: u64) -> (String, String)
     let mut ways: Ways = ways(move |prompt| {
         let mut seen = seen.lock().unwrap();
         seen.push_str(&prompt.user);
-        Ok(careful(&prompt.user))
+        Ok(good_summary(&prompt.user))
     });
     ways.ways[0].window = Tokens(window);
     let (summary, ended) = summarise_alone(session, "", &ways, Millis(1_794_751_764_000), &mut |_| {});

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fanfold_core::Tokens;
 use fanfold_engine::{Ended, Note, Noted, Wanted, Way, Ways, Writer};
 use fanfold_provider::{ErrorClass, ModelAnswer, Prompt, ProviderError as Failed};
-use fanfold_testkit::summaries::careful;
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::summaries::good_summary;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use super::stage::{Stage, WINDOW, body};
 use crate::setting::{id, request, terms, terms_of};
@@ -90,7 +90,7 @@ fn a_summary_that_comes_late_changes_no_request_that_has_left() {
     let bodies: &std::sync::Mutex<Vec<String>> = &sent;
     let wanted = Wanted { session: &id("s"), focus: "", is_by_hand: false };
     let mut n = stage.n_messages;
-    let ways = ways(|prompt| Ok(careful(&prompt.user)));
+    let ways = ways(|prompt| Ok(good_summary(&prompt.user)));
     let ended = stage.engine.summarise(&wanted, &ways, &mut |_| {
         n += 60;
         bodies.lock().unwrap().push(request(&busy, "s", &body(n), &terms("fanfold", WINDOW)).body);
@@ -133,7 +133,7 @@ fn the_next_summary_goes_on_with_the_one_before() {
     let seen = Arc::clone(&shown);
     let ways = ways(move |prompt| {
         seen.lock().unwrap().push_str(&prompt.user);
-        Ok(careful(&prompt.user))
+        Ok(good_summary(&prompt.user))
     });
     let ended = stage.ask(&ways, true);
     assert!(matches!(&ended, Ended::Written(_)), "{ended}");
@@ -159,7 +159,7 @@ fn a_topic_by_hand_brings_another_summary_of_everything() {
     let seen = Arc::clone(&shown);
     let ways = ways(move |prompt| {
         seen.lock().unwrap().push_str(&prompt.user);
-        Ok(careful(&prompt.user))
+        Ok(good_summary(&prompt.user))
     });
     let ask = |focus: &str, is_by_hand: bool| {
         let wanted = Wanted { session: &id("s"), focus, is_by_hand };
@@ -183,7 +183,7 @@ fn one_errand_for_a_session_at_a_time() {
     let wanted = Wanted { session: &id("s"), focus: "", is_by_hand: false };
     let other = stage.other_engine();
     request(&other, "s", &body(stage.n_messages), &terms("fanfold", WINDOW));
-    let careful_ways = ways(|prompt| Ok(careful(&prompt.user)));
+    let careful_ways = ways(|prompt| Ok(good_summary(&prompt.user)));
     let mut second = None;
     let first = stage.engine.summarise(&wanted, &careful_ways, &mut |_| {
         second.get_or_insert_with(|| other.summarise(&wanted, &careful_ways, &mut |_| {}).unwrap());
@@ -213,7 +213,7 @@ fn an_errand_that_died_with_its_process_is_in_nobodys_way() {
 fn a_summary_of_what_was_taken_back_is_not_kept() {
     let stage = Stage::new();
     let wanted = Wanted { session: &id("s"), focus: "", is_by_hand: false };
-    let ways = ways(|prompt| Ok(careful(&prompt.user)));
+    let ways = ways(|prompt| Ok(good_summary(&prompt.user)));
     let other = stage.other_engine();
     let mut edited = crate::setting::long_chat(200);
     edited.truncate(stage.n_messages);

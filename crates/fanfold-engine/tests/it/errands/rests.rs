@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_engine::{Ended, Note, Noted, Wanted, Ways};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use super::stage::{Stage, way};
 use crate::setting::id;
@@ -76,7 +76,9 @@ fn timeouts_in_a_row_rest_one_then_five_then_fifteen_minutes() {
 
 #[test]
 fn an_answer_that_broke_off_rests_half_a_minute() {
-    for fault in [Fault::Garbage, Fault::Die(3), Fault::Answer(200, "{\"choices\":[{\"mess".to_owned())] {
+    for fault in
+        [Fault::Garbage, Fault::Disconnect(3), Fault::Answer(200, "{\"choices\":[{\"mess".to_owned())]
+    {
         let stage = Stage::new();
         stage.fault(fault.clone());
         stage.ask(&alone(&stage), false);

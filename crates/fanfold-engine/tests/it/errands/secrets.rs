@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use fanfold_engine::Ended;
-use fanfold_testkit::summaries::careful;
+use fanfold_testkit::fakes::summaries::good_summary;
 use serde_json::json;
 
 use super::kept::ways;
@@ -30,7 +30,7 @@ fn secrets_stay_here() {
         seen.push_str(&prompt.system);
         seen.push_str(&prompt.user);
         // The model has it from elsewhere and writes it down all the same.
-        Ok(careful(&prompt.user)
+        Ok(good_summary(&prompt.user)
             .replace("## Active State\n", &format!("## Active State\nthe key is {told}\n")))
     });
     let wanted = fanfold_engine::Wanted { session: &id("t"), focus: "", is_by_hand: true };

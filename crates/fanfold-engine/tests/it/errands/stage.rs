@@ -8,8 +8,8 @@ use fanfold_core::{Extent, Tokens, print_view};
 use fanfold_engine::{Clock, Ended, Engine, Wanted, Way, Ways};
 use fanfold_provider::{Client, Endpoint, KeySource, Style, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
-use fanfold_testkit::summaries::careful;
-use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
+use fanfold_testkit::fakes::summaries::good_summary;
+use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptInput, ScriptedReply, Upstream};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ impl Clock for Still {
 }
 
 /// What a model was asked, whatever the API.
-pub(crate) fn shown(asked: &Asked<'_>) -> String {
+pub(crate) fn shown(asked: &ScriptInput<'_>) -> String {
     let texts = asked.body["messages"].as_array().into_iter().flatten();
     texts.map(|message| words_of(&message["content"])).collect::<Vec<_>>().join("\n")
 }
@@ -53,7 +53,8 @@ fn words_of(content: &Value) -> String {
 
 /// A model that says what a function makes of what it is shown.
 pub(crate) fn model(says: impl Fn(&str) -> String + Send + Sync + 'static) -> Upstream {
-    let script = Script::of(move |asked| Said { text: says(&shown(asked)), ..Said::default() });
+    let script =
+        Script::new(move |asked| ScriptedReply { text: says(&shown(asked)), ..ScriptedReply::default() });
     Upstream::start(Script { is_strict: false, ..script }).unwrap()
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Both models are careful.
     pub(crate) fn new() -> Stage {
-        Stage::with(careful)
+        Stage::with(good_summary)
     }
 
     /// The summary model says what a function makes of what it is shown; the main model is careful.
@@ -80,7 +81,7 @@ impl Stage {
         let store = SqliteStore::open(&folder.path().join("s.db")).unwrap();
         let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as Arc<dyn Clock>);
         let mut stage =
-            Stage { folder, clock, engine, summary: model(says), main: model(careful), n_messages: 0 };
+            Stage { folder, clock, engine, summary: model(says), main: model(good_summary), n_messages: 0 };
         stage.goes_on(130);
         stage
     }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use fanfold_engine::{Ended, Missed, Ways};
 use fanfold_provider::{ErrorClass, KeySource};
-use fanfold_testkit::summaries::{REFUSAL, careful, longer_than_its_source, with_a_made_up_quote};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::summaries::{
+    REFUSAL, good_summary, longer_than_its_source, with_a_made_up_quote,
+};
+use fanfold_testkit::fakes::upstream::Fault;
 
 use super::stage::{Stage, way, way_at};
 
@@ -107,7 +109,7 @@ fn bytes_that_are_no_json() {
 
 #[test]
 fn a_stream_that_is_closed_early() {
-    check_fault(&Fault::Die(3), &["the answer is broken"]);
+    check_fault(&Fault::Disconnect(3), &["the answer is broken"]);
 }
 
 #[test]
@@ -217,7 +219,7 @@ fn a_refusal_that_is_followed_by_a_summary_is_counted() {
     let n_asked = std::sync::atomic::AtomicUsize::new(0);
     let stage = Stage::with(move |shown| match n_asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
         0 => REFUSAL.to_owned(),
-        _ => careful(shown),
+        _ => good_summary(shown),
     });
     let ended = stage.by_itself();
     assert!(matches!(&ended, Ended::Written(written) if written.model == "little"), "{ended}");
@@ -300,7 +302,7 @@ fn the_main_model_is_asked_by_its_own_window_after_a_small_one_has_failed() {
 #[test]
 fn an_answer_that_was_cut_off_is_no_summary() {
     let stage = Stage::new();
-    let said = serde_json::to_string(&careful("- files: src/a.rs")).unwrap();
+    let said = serde_json::to_string(&good_summary("- files: src/a.rs")).unwrap();
     let body = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":{said}}},"finish_reason":"length"}}]}}"#
     );
@@ -312,7 +314,7 @@ fn an_answer_that_was_cut_off_is_no_summary() {
 
 #[test]
 fn a_summary_stands_beside_the_digest_from_the_next_fold_on() {
-    let mut stage = Stage::with(careful);
+    let mut stage = Stage::with(good_summary);
     let control = Stage::new();
     assert!(matches!(stage.by_itself(), Ended::Written(_)));
     let mut control = control;
