@@ -60,7 +60,7 @@ fn invalid_and_overlong_requests_are_refused() {
     let invalid = json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "" }] });
     let answer = send(&upstream, "POST", "/v1/messages", &invalid.to_string());
     assert!(
-        answer.starts_with("HTTP/1.1 400") && answer.contains("messages[0]: a message has content"),
+        answer.starts_with("HTTP/1.1 400") && answer.contains("messages[0]: a message has non-empty content"),
         "{answer}"
     );
     upstream.set_limit(Some(Limit::Bytes(100)));
