@@ -1,7 +1,7 @@
 //! Requests to `fanfold pipe` and their answers.
 //!
-//! The program has no library, so its modules are included here, and two files in memory replace stdin and stdout. No
-//! process is started, so a run takes well under a millisecond.
+//! The program has no library, so its modules are included here, and two files in memory replace stdin and stdout.
+//! No process is started, so a run takes well under a millisecond.
 
 #![no_main]
 #![allow(dead_code, reason = "the modules contain all commands of the program")]
@@ -30,8 +30,8 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::sync::{LazyLock, Mutex};
 
 use clap::Parser as _;
-use fanfold_fuzz::choice::policy_name;
 use fanfold_fuzz::mutate;
+use fanfold_fuzz::settings::policy_name;
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -60,8 +60,8 @@ struct Answer<'a> {
     content: Option<String>,
 }
 
-/// Checks that every line has one answer, no answer reports a fault, every handle can be recalled, and recalls do not
-/// change the answers.
+/// Checks that every line has one answer, no answer reports a fault, every handle can be recalled, and recalls do
+/// not change the answers.
 fn check(data: &[u8]) {
     let Some((&byte, input)) = data.split_first() else { return };
     let lines: Vec<&[u8]> =
@@ -137,23 +137,23 @@ struct StdioFiles {
 }
 
 /// Stdin and stdout belong to the process, so only one run at a time uses them.
-static ENDS: LazyLock<Mutex<StdioFiles>> = LazyLock::new(|| {
+static STDIO: LazyLock<Mutex<StdioFiles>> = LazyLock::new(|| {
     let file =
         |name| File::from(rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::empty()).expect("a file"));
-    let ends = StdioFiles { input: file("input"), output: file("output") };
-    rustix::stdio::dup2_stdin(&ends.input).expect("stdin");
-    rustix::stdio::dup2_stdout(&ends.output).expect("stdout");
-    Mutex::new(ends)
+    let files = StdioFiles { input: file("input"), output: file("output") };
+    rustix::stdio::dup2_stdin(&files.input).expect("stdin");
+    rustix::stdio::dup2_stdout(&files.output).expect("stdout");
+    Mutex::new(files)
 });
 
 fn run(byte: u8, input: &[u8]) -> String {
-    let mut ends = ENDS.lock().expect("no run panicked");
-    ends.input.set_len(0).expect("a file in memory");
-    ends.input.rewind().expect("a file in memory");
-    ends.input.write_all(input).expect("a file in memory");
-    ends.input.rewind().expect("a file in memory");
-    ends.output.set_len(0).expect("a file in memory");
-    ends.output.rewind().expect("a file in memory");
+    let mut files = STDIO.lock().expect("no run panicked");
+    files.input.set_len(0).expect("a file in memory");
+    files.input.rewind().expect("a file in memory");
+    files.input.write_all(input).expect("a file in memory");
+    files.input.rewind().expect("a file in memory");
+    files.output.set_len(0).expect("a file in memory");
+    files.output.rewind().expect("a file in memory");
     let is_incremental = byte >= 128;
     let arguments: &[&str] =
         if is_incremental { &["fanfold", "pipe", "--incremental"] } else { &["fanfold", "pipe"] };
@@ -161,10 +161,9 @@ fn run(byte: u8, input: &[u8]) -> String {
         unreachable!("the command is pipe");
     };
     let options = Options { policy: Some(policy_name(byte.into()).to_owned()), ..Options::default() };
-    pipe::run(&args, &options, Reporter { is_quiet: true })
-        .unwrap_or_else(|failure| panic!("{failure}"));
+    pipe::run(&args, &options, Reporter { is_quiet: true }).unwrap_or_else(|failure| panic!("{failure}"));
     let mut output = String::new();
-    ends.output.rewind().expect("a file in memory");
-    ends.output.read_to_string(&mut output).expect("UTF-8");
+    files.output.rewind().expect("a file in memory");
+    files.output.read_to_string(&mut output).expect("UTF-8");
     output
 }

@@ -1,13 +1,13 @@
 //! Request bodies: an unfolded body is encoded byte for byte, a folded one is still valid and loses nothing.
 
 use fanfold_core::{EntryId, Extent, Item, Session, Tokens, View, ViewError, recount};
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::valid;
+use fanfold_testkit::contracts::message_list;
+use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_wire::{Change, Conversation, Format, detect};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::choice::{Choice, choice};
+use crate::settings::{FuzzSettings, settings};
 
 /// Decodes, folds, encodes and decodes again. Panics if an invariant is broken.
 pub fn check(data: &[u8], format: Format) {
@@ -16,21 +16,21 @@ pub fn check(data: &[u8], format: Format) {
     let is_recognised = detect(body).is_some();
     assert_eq!(is_recognised, Conversation::decode(body, None).is_ok(), "detection and decoding disagree");
     let Ok((conversation, changes)) = Conversation::decode(body, Some(format)) else { return };
-    let choice = choice(byte);
+    let settings = settings(byte);
 
-    let mut session = large(&choice);
+    let mut session = large(&settings);
     append_all(&mut session, &conversation, changes.clone(), ViewEachStep::No);
     let view = session.view().expect("everything fits a large window").clone();
     assert_eq!(view.items, whole(session.transcript().len()).items, "nothing is folded in a large window");
     assert_eq!(conversation.encode(session.transcript(), &view), body, "an unfolded body changed");
 
-    let mut session = Session::new(choice.policy.clone(), choice.budget, choice.counter);
+    let mut session = Session::new(settings.policy.clone(), settings.budget, settings.counter);
     append_all(&mut session, &conversation, changes.clone(), ViewEachStep::No);
     let view = view_of(&mut session);
-    if choice.is_watched {
-        let mut watched = Session::new(choice.policy.clone(), choice.budget, choice.counter);
-        append_all(&mut watched, &conversation, changes, ViewEachStep::Yes);
-        assert_eq!(view_of(&mut watched), view, "intermediate views changed the last one");
+    if settings.has_intermediate_views {
+        let mut viewed = Session::new(settings.policy.clone(), settings.budget, settings.counter);
+        append_all(&mut viewed, &conversation, changes, ViewEachStep::Yes);
+        assert_eq!(view_of(&mut viewed), view, "intermediate views changed the last one");
     }
     let Some(view) = view else { return };
     check_view(&session, &view);
@@ -46,10 +46,10 @@ enum ViewEachStep {
     Yes,
 }
 
-fn large(choice: &Choice) -> Session<'static> {
+fn large(settings: &FuzzSettings) -> Session<'static> {
     // Other policies may fold although everything fits.
     let policy = fanfold_core::Policy::fanfold();
-    Session::new(policy, fanfold_core::Budget::of_window(Tokens(u64::MAX / 4)), choice.counter)
+    Session::new(policy, fanfold_core::Budget::of_window(Tokens(u64::MAX / 4)), settings.counter)
 }
 
 fn append_all(
@@ -109,8 +109,8 @@ fn check_encoded(body: &str, conversation: &Conversation, session: &Session<'_>,
     }
     check_users(session, view, &encoded);
     let kind = kind(conversation.format());
-    let is_sound = conversation.repairs().is_empty() && valid::check(kind, body).is_ok();
-    if is_sound && let Err(why) = valid::check(kind, &encoded) {
+    let is_valid = conversation.repairs().is_empty() && message_list::check(kind, body).is_ok();
+    if is_valid && let Err(why) = message_list::check(kind, &encoded) {
         panic!("folding made the body invalid: {why}\n{body}\n{encoded}");
     }
 }
@@ -129,8 +129,8 @@ fn check_users(session: &Session<'_>, view: &View, encoded: &str) {
         let Some(prompt) = entry.prompt().filter(|_| entry.is_user()) else { continue };
         for line in prompt.body.as_str().lines() {
             // A content may also be JSON other than a string.
-            let is_there = texts.contains(line.trim()) || encoded.contains(line.trim());
-            assert!(is_there, "{line:?} is lost in\n{encoded}");
+            let is_sent = texts.contains(line.trim()) || encoded.contains(line.trim());
+            assert!(is_sent, "{line:?} is lost in\n{encoded}");
         }
     }
 }
@@ -148,12 +148,12 @@ fn collect_texts(value: &Value, out: &mut String) {
 }
 
 /// The testkit's name of a format.
-pub fn kind(format: Format) -> Kind {
+pub fn kind(format: Format) -> BodyFormat {
     match format {
-        Format::Chat => Kind::Chat,
-        Format::Responses => Kind::Responses,
-        Format::Anthropic => Kind::Anthropic,
-        Format::ShareGpt => Kind::ShareGpt,
-        Format::Hermes => Kind::Hermes,
+        Format::Chat => BodyFormat::Chat,
+        Format::Responses => BodyFormat::Responses,
+        Format::Anthropic => BodyFormat::Anthropic,
+        Format::ShareGpt => BodyFormat::ShareGpt,
+        Format::Hermes => BodyFormat::Hermes,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The first byte or two of an input select settings; the rest is the content.
 
-pub mod choice; //   settings from one byte
+pub mod settings; // settings from one byte
 pub mod body; //     request bodies in each format
 pub mod notation; // the text notation
 pub mod texts; //    condensed texts and lines about calls

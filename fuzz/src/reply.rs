@@ -2,8 +2,8 @@
 //!
 //! The first byte selects the format, streaming and the size of parts; a NUL separates the answers of rounds.
 
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::upstream::{Said, written};
+use fanfold_testkit::fakes::upstream::{ScriptedReply, render_reply};
+use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_wire::Format;
 use fanfold_wire::reply::sse::{Event, Splitter};
 use fanfold_wire::reply::{RECALL_TOOL, ReplyJoiner, ReplyReader, RoundEffect, Transport, add_recall_tool};
@@ -14,21 +14,22 @@ const FORMATS: [Format; 3] = [Format::Anthropic, Format::Chat, Format::Responses
 /// Answers of each provider with and without recalls, in one round and two.
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = |name: &str| (name.to_owned(), json!({ "handle": "123456", "path": "a\"b" }));
-    let said = |calls: &[&str]| {
+    let reply = |calls: &[&str]| {
         let calls = calls.iter().map(|name| call(name)).collect();
-        Said { text: "It is so.".to_owned(), calls, ..Said::default() }
+        ScriptedReply { text: "It is so.".to_owned(), calls, ..ScriptedReply::default() }
     };
-    let (ours, theirs) = ("fanfold_recall", "read");
+    let (recall, read) = ("fanfold_recall", "read");
     let rounds: [&[&[&str]]; 5] =
-        [&[&[]], &[&[theirs]], &[&[ours], &[]], &[&[ours, theirs]], &[&[ours], &[ours]]];
+        [&[&[]], &[&[read]], &[&[recall], &[]], &[&[recall, read]], &[&[recall], &[recall]]];
     let mut all = Vec::new();
-    for (i, kind) in [Kind::Anthropic, Kind::Chat, Kind::Responses].into_iter().enumerate() {
+    for (i, kind) in [BodyFormat::Anthropic, BodyFormat::Chat, BodyFormat::Responses].into_iter().enumerate()
+    {
         for (n, rounds) in rounds.iter().enumerate() {
-            let answers: Vec<_> = rounds.iter().map(|calls| written(kind, &said(calls))).collect();
+            let answers: Vec<_> = rounds.iter().map(|calls| render_reply(kind, &reply(calls))).collect();
             let streams: Vec<&str> = answers.iter().map(|(_, stream)| stream.as_str()).collect();
             let wholes: Vec<&str> = answers.iter().map(|(whole, _)| whole.as_str()).collect();
-            for (carried, answers) in [streams, wholes].iter().enumerate() {
-                let choice = (i + 3 * carried + 6 * (n + 1)) as u8;
+            for (transport, answers) in [streams, wholes].iter().enumerate() {
+                let choice = (i + 3 * transport + 6 * (n + 1)) as u8;
                 all.push([&[choice], answers.join("\0").as_bytes()].concat());
             }
         }
@@ -41,23 +42,23 @@ pub fn check(data: &[u8]) {
     let Some((choice, rest)) = data.split_first() else { return };
     let choice = usize::from(*choice);
     let format = FORMATS[choice % 3];
-    let carried = if choice / 3 % 2 == 0 { Transport::Stream } else { Transport::Whole };
+    let transport = if choice / 3 % 2 == 0 { Transport::Stream } else { Transport::Whole };
     let part = 1 + choice / 6;
     let rounds: Vec<&[u8]> = rest.split(|byte| *byte == 0).collect();
     for round in &rounds {
         check_events(round, part);
-        check_reading(round, part, format, carried);
+        check_reading(round, part, format, transport);
     }
-    let whole = course(&rounds, usize::MAX, format, carried);
+    let whole = trace(&rounds, usize::MAX, format, transport);
     for size in [part, 1] {
-        assert_eq!(course(&rounds, size, format, carried), whole, "in parts of {size}");
+        assert_eq!(trace(&rounds, size, format, transport), whole, "in parts of {size}");
     }
     let has_recall = rounds[0].windows(RECALL_TOOL.len()).any(|word| word == RECALL_TOOL.as_bytes());
     // The name may be written with escapes.
     let may_have_recall = has_recall || rounds[0].contains(&b'\\');
     if !may_have_recall {
         assert_eq!(whole.client, rounds[0], "an answer without a recall changed");
-        assert!(whole.requests.is_empty() && whole.beside.is_empty());
+        assert!(whole.requests.is_empty() && whole.hidden.is_empty());
     }
 }
 
@@ -85,9 +86,9 @@ fn check_events(bytes: &[u8], part: usize) {
 }
 
 /// Checks that the parsed reply does not depend on the split.
-fn check_reading(bytes: &[u8], part: usize, format: Format, carried: Transport) {
+fn check_reading(bytes: &[u8], part: usize, format: Format, transport: Transport) {
     let parsed = |size: usize| {
-        let mut reply = ReplyReader::new(format, carried);
+        let mut reply = ReplyReader::new(format, transport);
         split(bytes, size).for_each(|part| reply.feed(part));
         reply.end()
     };
@@ -98,49 +99,50 @@ fn check_reading(bytes: &[u8], part: usize, format: Format, carried: Transport) 
     }
 }
 
-/// The results of passing an answer through.
+/// The effects of the rounds of a reply.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Course {
+struct RoundTrace {
     client: Vec<u8>,
-    beside: Vec<String>,
+    /// The arguments of hidden recalls, and the calls next to them.
+    hidden: Vec<String>,
     requests: Vec<String>,
     n_recalls: usize,
 }
 
-fn course(rounds: &[&[u8]], size: usize, format: Format, carried: Transport) -> Course {
+fn trace(rounds: &[&[u8]], size: usize, format: Format, transport: Transport) -> RoundTrace {
     let request = request(format);
-    let mut held = ReplyJoiner::new(format, carried, &request).expect("a provider's format");
-    let mut course = Course::default();
-    let show = |outs: Vec<RoundEffect>, course: &mut Course| {
-        let mut wanted = None;
-        for out in outs {
-            assert!(wanted.is_none(), "output after a recall");
-            match out {
-                RoundEffect::ToClient(bytes) => course.client.extend(bytes),
-                RoundEffect::Recall(all) => wanted = Some(all),
-                RoundEffect::Hidden { recalls: ours, client_calls: theirs } => {
-                    course.beside.extend(ours.into_iter().map(|call| call.arguments));
-                    course.beside.extend(theirs);
+    let mut joiner = ReplyJoiner::new(format, transport, &request).expect("a provider's format");
+    let mut trace = RoundTrace::default();
+    let record = |effects: Vec<RoundEffect>, trace: &mut RoundTrace| {
+        let mut recalls = None;
+        for effect in effects {
+            assert!(recalls.is_none(), "output after a recall");
+            match effect {
+                RoundEffect::ToClient(bytes) => trace.client.extend(bytes),
+                RoundEffect::Recall(all) => recalls = Some(all),
+                RoundEffect::Hidden { recalls, client_calls } => {
+                    trace.hidden.extend(recalls.into_iter().map(|call| call.arguments));
+                    trace.hidden.extend(client_calls);
                 }
             }
         }
-        wanted
+        recalls
     };
     for round in rounds {
-        let mut outs: Vec<RoundEffect> = split(round, size).flat_map(|part| held.feed(part)).collect();
-        outs.extend(held.end());
-        let Some(wanted) = show(outs, &mut course) else { return course };
-        let originals = vec!["the \"original\"\n".to_owned(); wanted.len()];
-        let Some(request) = held.follow_up(&originals) else { break };
+        let mut effects: Vec<RoundEffect> = split(round, size).flat_map(|part| joiner.feed(part)).collect();
+        effects.extend(joiner.end());
+        let Some(recalls) = record(effects, &mut trace) else { return trace };
+        let originals = vec!["the \"original\"\n".to_owned(); recalls.len()];
+        let Some(request) = joiner.follow_up(&originals) else { break };
         let is_json = serde_json::from_str::<Value>(&request).is_ok();
         assert!(is_json, "the follow-up request is not JSON: {request}");
-        course.requests.push(request);
+        trace.requests.push(request);
     }
     // Close the answer if the last round ended with a recall.
-    let closed = held.close();
-    assert!(show(closed, &mut course).is_none());
-    course.n_recalls = held.n_recalls();
-    course
+    let effects = joiner.close();
+    assert!(record(effects, &mut trace).is_none());
+    trace.n_recalls = joiner.n_recalls();
+    trace
 }
 
 fn request(format: Format) -> String {

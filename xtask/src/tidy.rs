@@ -83,9 +83,6 @@ const LAYERS: &[&str] = &[
 /// The largest number of source files in a folder of a crate.
 const MAX_FILES: usize = 14;
 
-/// Folders that are too large today, with their number of files. The list only shrinks.
-const LARGE_FOLDERS: &[(&str, usize)] = &[("crates/fanfold-testkit/src", 18)];
-
 /// A check of the tree below a root.
 type Check = fn(&Path) -> anyhow::Result<()>;
 
@@ -196,10 +193,8 @@ fn folder_sizes(root: &Path) -> anyhow::Result<()> {
         *n_files.entry(folder).or_default() += usize::from(is_source);
     }
     for (folder, n) in &n_files {
-        let known = LARGE_FOLDERS.iter().find(|(large, _)| large == folder);
-        let max_files = known.map_or(MAX_FILES, |(_, n)| *n);
         ensure!(
-            *n <= max_files,
+            *n <= MAX_FILES,
             "{folder} has {n} source files\n\nhint: group them into folders of at most {MAX_FILES}"
         );
     }

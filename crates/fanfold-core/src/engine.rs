@@ -2,7 +2,7 @@
 //!
 //! A host appends entries, reports what happened, and requests views. `Session` is our engine;
 //! `fanfold-engine/examples/other_engine/` contains another one, selected by the same setting. Both pass
-//! `fanfold_testkit::engines::check`.
+//! `fanfold_testkit::contracts::engine::check`.
 //!
 //! ```text
 //! append, set_result --> preflight --> view --> the host sends it --> report_usage --> append, ...

@@ -1,8 +1,8 @@
-//! Times a cold fold, one more step on a followed conversation and one that folds, and measures the memory of a cold fold.
+//! Measures the time and memory of a cold fold, the time of a further step, and the time of a step that folds.
 //!
-//! `cargo bench -p fanfold-testkit --bench fold -- WINDOW:FILE...` with files as `../shared/tools/gen_transcripts.py` makes
-//! them; `cargo xtask bench` runs Hermes beside it. One line of JSON for each file. Each cold fold has a counter that has
-//! seen nothing.
+//! `cargo bench -p fanfold-testkit --bench fold -- WINDOW:FILE...` reads files of
+//! `../shared/tools/gen_transcripts.py` and prints a line of JSON for each; `cargo xtask bench` compares with
+//! Hermes. Each cold fold has a new token counter.
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 
@@ -17,18 +17,18 @@ use fanfold_tokens::{Exact, o200k};
 use fanfold_wire::{Change, Conversation};
 
 fn main() {
-    let wanted: Vec<String> =
+    let inputs: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    if wanted.is_empty() {
-        eprintln!("no files were given, so there is nothing to time; see `cargo xtask bench`");
+    if inputs.is_empty() {
+        eprintln!("no files to measure\n\nhint: run `cargo xtask bench`");
     }
-    // What is loaded once is there before the clock runs: the vocabulary with what it keeps for each thread, the threads,
-    // and all that a first fold needs.
-    parallel_map(&Threads, vec![(); 2 * Threads.n_threads()], |()| first_fold());
-    for wanted in wanted {
-        let parts = wanted.split_once(':').and_then(|(window, file)| Some((window.parse().ok()?, file)));
+    // Warm up everything that is initialised once: the tokenizer with its state per thread, the threads and the
+    // first fold.
+    parallel_map(&Threads, vec![(); 2 * Threads.n_threads()], |()| warm_up());
+    for input in inputs {
+        let parts = input.split_once(':').and_then(|(window, file)| Some((window.parse().ok()?, file)));
         let Some((window, file)) = parts else {
-            eprintln!("{wanted} is no window and file; write 200000:FILE");
+            eprintln!("{input} is not WINDOW:FILE, for example 200000:FILE");
             continue;
         };
         match std::fs::read_to_string(file) {
@@ -38,47 +38,47 @@ fn main() {
     }
 }
 
-/// Folds a small conversation with every kind of piece in it.
-fn first_fold() {
+/// Folds a small conversation, and counts a text with every kind of token.
+fn warm_up() {
     let counter = o200k();
     counter.count("Load it: déjà vu, 漢字かな, Ωmega, can't STOP, 3.14159 <<==>>\r\n\n\t\t  ok");
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(Tokens(8000)), counter);
     (0..30).for_each(|i| {
-        one_more_step(&mut session, i);
+        append_step(&mut session, i);
     });
-    assert!(!session.ledger().receipts().is_empty(), "it folds");
+    assert!(!session.ledger().receipts().is_empty(), "the session folds");
 }
 
-/// A cold fold is timed so often at least, and for so long.
-const FEWEST: usize = 7;
-const SHORTEST: Duration = Duration::from_millis(500);
+/// The minimum number and total time of the measured cold folds.
+const MIN_RUNS: usize = 7;
+const MIN_TIME: Duration = Duration::from_millis(500);
 
 fn measure(file: &str, body: String, window: Tokens) -> String {
-    let (n_bytes, again) = (body.len(), body.clone());
-    // The vocabulary is loaded by now; the peak starts anew, so that it is the fold's own.
+    let (n_bytes, copy) = (body.len(), body.clone());
+    // Reset the peak, so that it excludes the tokenizer.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = peak_kb();
     let counter = o200k();
     let (_, changes) = Conversation::decode(body, None).expect("a conversation");
-    let followed = follow(changes, window, counter);
+    let first_session = fold_cold(changes, window, counter);
     let memory = peak_kb().saturating_sub(before);
-    let (tokens, folds) = (followed.transcript().total().0, followed.ledger().receipts().len());
+    let (tokens, folds) = (first_session.transcript().total().0, first_session.ledger().receipts().len());
     let (mut decode, mut fold) = (Vec::new(), Vec::new());
     let first = Instant::now();
-    while fold.len() < FEWEST || first.elapsed() < SHORTEST {
-        let body = again.clone();
+    while fold.len() < MIN_RUNS || first.elapsed() < MIN_TIME {
+        let body = copy.clone();
         let start = Instant::now();
         let (_, changes) = Conversation::decode(body, None).expect("a conversation");
         decode.push(start.elapsed());
         let counter = o200k();
         let start = Instant::now();
-        let session = follow(changes, window, counter);
+        let session = fold_cold(changes, window, counter);
         fold.push(start.elapsed());
         drop(session);
     }
-    let mut session = followed;
-    // Enough of them that one folds: the longest.
-    let steps: Vec<Duration> = (0..401).map(|i| one_more_step(&mut session, i)).collect();
+    let mut session = first_session;
+    // Enough steps that at least one folds; that is the longest.
+    let steps: Vec<Duration> = (0..401).map(|i| append_step(&mut session, i)).collect();
     let n_folds = session.ledger().receipts().len() - folds;
     let longest = steps.iter().max().copied().unwrap_or_default();
     let event = if n_folds > 0 { longest.as_secs_f64() * 1e3 } else { 0.0 };
@@ -96,8 +96,8 @@ fn measure(file: &str, body: String, window: Tokens) -> String {
     )
 }
 
-/// Counts everything and folds as it goes: what a process does that has never seen the conversation.
-fn follow(mut changes: Vec<Change>, window: Tokens, counter: &'static Exact) -> Session<'static> {
+/// Appends a conversation to a new session and makes its view.
+fn fold_cold(mut changes: Vec<Change>, window: Tokens, counter: &'static Exact) -> Session<'static> {
     let mut session = Session::new(Policy::fanfold(), Budget::of_window(window), counter);
     session.set_parallel(&Threads);
     count_changes(counter, &mut changes);
@@ -115,8 +115,8 @@ fn follow(mut changes: Vec<Change>, window: Tokens, counter: &'static Exact) -> 
     session
 }
 
-/// A reply with a call and its result of two kilobytes, and the view for the next request.
-fn one_more_step(session: &mut Session<'_>, i: usize) -> Duration {
+/// Appends a step with a result of two kilobytes and makes the next view. Returns the time.
+fn append_step(session: &mut Session<'_>, i: usize) -> Duration {
     let origin = Origin::message(1_000_000 + 2 * i);
     let result =
         format!("line {i} of a result that nobody has seen before, with value_{i} in it\n").repeat(30);
@@ -140,7 +140,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// The most memory this process ever held, in kB; zero where the system does not tell.
+/// The peak memory of this process in kB; zero if the system does not report it.
 fn peak_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

@@ -1,11 +1,11 @@
-//! Numbers from a seed, the same on every machine.
+//! Pseudorandom numbers from a seed, the same on every machine.
 
-/// A small generator (xorshift64*). Good enough to draw test cases with, and for nothing else.
+/// A small generator (xorshift64*) for drawing test cases; not suitable for anything else.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator of a seed. Neighbouring seeds give unrelated numbers.
+    /// Creates a generator. The seed is hashed, so neighbouring seeds give unrelated numbers.
     pub fn new(seed: u64) -> Rng {
         let mut mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -21,17 +21,17 @@ impl Rng {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number below `end`, which is at least one.
+    /// A number below `end`; an `end` of 0 counts as 1.
     pub fn below(&mut self, end: usize) -> usize {
         ((self.number() >> 33) % end.max(1) as u64) as usize
     }
 
-    /// True so many times in a hundred.
+    /// True with a probability of `share` percent.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }
 
-    /// One of several.
+    /// A random element of a slice.
     pub fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
         from[self.below(from.len())]
     }

@@ -1,6 +1,6 @@
-//! Recorded conversations, where they are at hand: they are too large to travel with the code.
+//! Recorded conversations. They are too large for the repository, so tests skip them if they are absent.
 //!
-//! They lie in `../shared/trajectories` beside the workspace, or where `FANFOLD_TRAJECTORIES` says.
+//! They are read from `../shared/trajectories` next to the workspace, or from the folder in `FANFOLD_TRAJECTORIES`.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -15,15 +15,15 @@ use serde_json::value::RawValue;
 pub struct Trajectory {
     /// Its name.
     pub id: String,
-    /// The file it came from, without its endings.
+    /// The name of its file without extensions.
     pub source: String,
-    /// The JSON of each message, as it stands in the file.
+    /// The JSON text of each message, byte for byte.
     pub messages: Vec<Box<RawValue>>,
-    /// The JSON of the tool schemas, if it has any.
+    /// The JSON text of the tool schemas, if there are any.
     pub tools: Option<String>,
 }
 
-/// All trajectories, or none where there are none: then a line on stderr says where they were looked for.
+/// Reads all trajectories. Returns `None` and prints the searched folder to stderr if it has no files.
 pub fn trajectories() -> Option<Vec<Trajectory>> {
     let folder = folder();
     let mut files: Vec<_> = match fs::read_dir(&folder) {
@@ -33,7 +33,10 @@ pub fn trajectories() -> Option<Vec<Trajectory>> {
     files.retain(|file| file.to_string_lossy().ends_with(".jsonl.gz"));
     files.sort();
     if files.is_empty() {
-        eprintln!("skipped: there are no trajectories in {}", folder.display());
+        eprintln!(
+            "skipped: no trajectories in {}\n\nhint: FANFOLD_TRAJECTORIES names another folder",
+            folder.display()
+        );
         return None;
     }
     Some(files.iter().flat_map(|file| read(file)).collect())

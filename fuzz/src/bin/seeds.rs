@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use fanfold_core::{Transcript, Words, print_entries};
-use fanfold_testkit::bodies::{Kind, hostile, rich};
-use fanfold_testkit::upstream::refusal;
+use fanfold_testkit::fakes::upstream::too_long_error;
+use fanfold_testkit::generators::bodies::{BodyFormat, hostile, rich};
 use fanfold_wire::{Change, Conversation, Format};
 // Linked because the crates are instrumented for the fuzzer.
 use libfuzzer_sys as _;
@@ -17,7 +17,7 @@ const MAX_LEN: usize = 12 * 1024;
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for (kind, format) in Kind::ALL.into_iter().zip(Format::ALL) {
+    for (kind, format) in BodyFormat::ALL.into_iter().zip(Format::ALL) {
         for seed in 0..N_SEEDS {
             let body = rich(kind, seed);
             write(
@@ -51,8 +51,9 @@ fn write_answers(corpus: &Path) -> std::io::Result<()> {
     for (i, answer) in fanfold_fuzz::reply::seeds().iter().enumerate() {
         write(&corpus.join("reply"), &i.to_string(), &[answer])?;
     }
-    for (i, kind) in [Kind::Anthropic, Kind::Chat, Kind::Responses].into_iter().enumerate() {
-        let error = refusal(kind, 213_462, 200_000).to_string();
+    for (i, kind) in [BodyFormat::Anthropic, BodyFormat::Chat, BodyFormat::Responses].into_iter().enumerate()
+    {
+        let error = too_long_error(kind, 213_462, 200_000).to_string();
         write(&corpus.join("refusal"), &i.to_string(), &[&[1, 90], error.as_bytes()])?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 use fanfold_core::{Budget, Policy, Session, Tokens};
-use fanfold_testkit::clients::{self, CLAUDE_CODE, CODEX, Client, N_STEPS};
+use fanfold_testkit::clients::programs::{self, CLAUDE_CODE, CODEX, ClientProgram, N_STEPS};
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
 use serde_json::Value;
@@ -24,9 +24,9 @@ fn claude_code_sessions_are_replayed() {
 }
 
 /// Checks that a replay finds the session with all its replies and results, and folds it.
-fn check(client: &Client, source: &str) {
+fn check(client: &ClientProgram, source: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
-    let ran = match clients::run(client, &target) {
+    let ran = match programs::run(client, &target) {
         Ok(ran) => ran,
         Err(why) => return println!("skipped: {} {}: {why}", client.name, client.version),
     };

@@ -334,9 +334,9 @@ fn rules_are_read_from_yaml() {
 #[test]
 fn every_format_is_folded() {
     let sandbox = Sandbox::new();
-    for kind in fanfold_testkit::bodies::Kind::ALL {
+    for kind in fanfold_testkit::generators::bodies::BodyFormat::ALL {
         for seed in 0..6 {
-            let text = fanfold_testkit::bodies::rich(kind, seed);
+            let text = fanfold_testkit::generators::bodies::rich(kind, seed);
             let ran = sandbox.run_with("fold --window 200k -q", &text);
             assert_eq!((ran.code, &*ran.out), (0, &*text), "{kind:?} {seed}: {}", ran.err);
         }

@@ -1,6 +1,6 @@
 //! `fanfold memory`: files and providers.
 
-use fanfold_testkit::memory::{Manner, Memories};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer};
 use serde_json::Value;
 
 use crate::sandbox::{CommandOutput, Sandbox};
@@ -67,7 +67,7 @@ fn with_settings(settings: &str) -> Sandbox {
 
 #[test]
 fn provider_status_search_and_check() {
-    let server = Memories::start(Manner::Well, &["the staging port is 8443"]);
+    let server = MemoryServer::start(Behaviour::Normal, &["the staging port is 8443"]);
     for settings in [format!("http = \"{}\"", server.url()), format!("mcp = \"{}\"", server.mcp_url())] {
         let sandbox = with_settings(&format!("[memory]\n{settings}\ntokens = \"2k\"\n"));
         let status = run(&sandbox, &["status"]);
@@ -89,7 +89,7 @@ fn provider_status_search_and_check() {
 
 #[test]
 fn unusable_tools_are_reported() {
-    let server = Memories::start(Manner::Lies, &[]);
+    let server = MemoryServer::start(Behaviour::Lie, &[]);
     let sandbox = with_settings(&format!("[memory]\nmcp = \"{}\"\n", server.mcp_url()));
     let checked = run(&sandbox, &["check"]);
     assert_eq!(checked.code, 1);

@@ -1,13 +1,13 @@
 //! `fanfold models`: the table and queries to servers.
 
 use expect_test::expect;
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 
 fn upstream() -> Upstream {
-    Upstream::start(Script::of(|_| Said::default())).unwrap()
+    Upstream::start(Script::new(|_| ScriptedReply::default())).unwrap()
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use fanfold_testkit::caller::Caller;
-use fanfold_testkit::upstream::{Fault, Script, Upstream};
+use fanfold_testkit::clients::http::HttpClient;
+use fanfold_testkit::fakes::upstream::{Fault, Script, Upstream};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
@@ -47,8 +47,8 @@ impl Proxy {
         Proxy { child, port, output, listeners }
     }
 
-    fn caller(&self) -> Caller {
-        Caller::new(self.port)
+    fn caller(&self) -> HttpClient {
+        HttpClient::new(self.port)
     }
 
     fn get(&self, path: &str) -> String {
@@ -250,7 +250,7 @@ fn json_log_line_has_unique_keys() {
 
 /// The reply of the upstream to the same request without a proxy.
 fn upstream_models(upstream: &Upstream) -> u16 {
-    Caller::new(upstream.port()).call("GET", "/v1/models", &[], "").unwrap().status
+    HttpClient::new(upstream.port()).call("GET", "/v1/models", &[], "").unwrap().status
 }
 
 #[test]
@@ -306,8 +306,8 @@ fn secrets_are_never_logged() {
             Some(Fault::Answer(413, SECRET.to_owned())),
             Some(Fault::Garbage),
             Some(Fault::HangUp),
-            Some(Fault::NoHttp),
-            Some(Fault::Die(1)),
+            Some(Fault::NotHttp),
+            Some(Fault::Disconnect(1)),
             Some(Fault::Status(500)),
         ];
         let mut n_sent = 0;

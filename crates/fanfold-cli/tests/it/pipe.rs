@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fanfold_testkit::bodies::{Kind, hostile};
+use fanfold_testkit::generators::bodies::{BodyFormat, hostile};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -391,7 +391,7 @@ fn byte_order_mark_is_ignored() {
 fn hostile_lines_do_not_stop_the_pipe() {
     let mut lines = Vec::new();
     for seed in 0..300 {
-        let kind = Kind::ALL[seed as usize % Kind::ALL.len()];
+        let kind = BodyFormat::ALL[seed as usize % BodyFormat::ALL.len()];
         let hostile = hostile(kind, seed).replace('\n', " ");
         let wrapped = [
             format!("{{\"session\":{seed},\"call\":1,\"window\":300,\"messages\":{hostile}}}"),

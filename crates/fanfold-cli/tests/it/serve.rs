@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
 use serde_json::json;
 
 use crate::sandbox::Sandbox;
@@ -18,8 +18,10 @@ struct Proxy {
 }
 
 fn upstream(pause: Duration) -> Upstream {
-    let mut script =
-        Script::of(|_| Said { text: "one two three four five six".to_owned(), ..Said::default() });
+    let mut script = Script::new(|_| ScriptedReply {
+        text: "one two three four five six".to_owned(),
+        ..ScriptedReply::default()
+    });
     script.pause = pause;
     Upstream::start(script).unwrap()
 }

@@ -184,9 +184,9 @@ fn exports_are_imported_into_another_store() {
 
 #[test]
 fn bodies_of_every_format_are_imported_verbatim() {
-    use fanfold_testkit::bodies::{Kind, rich};
+    use fanfold_testkit::generators::bodies::{BodyFormat, rich};
     let sandbox = Sandbox::new();
-    for (i, kind) in Kind::ALL.into_iter().enumerate() {
+    for (i, kind) in BodyFormat::ALL.into_iter().enumerate() {
         let text = rich(kind, 3);
         sandbox.write("one.json", &text);
         let store = format!("store{i}.db");

@@ -3,8 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use fanfold_testkit::summaries::{REFUSAL, careful_server};
-use fanfold_testkit::upstream::{Fault, Upstream};
+use fanfold_testkit::fakes::summaries::{REFUSAL, summary_server};
+use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
 use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
@@ -14,7 +14,7 @@ const KEY: &str = "not-a-key-but-looks-like-one";
 
 /// A sandbox with a conversation and a model that writes summaries.
 fn sandbox_with_model(more: &str) -> (Sandbox, Upstream) {
-    let (sandbox, model) = (Sandbox::new(), careful_server());
+    let (sandbox, model) = (Sandbox::new(), summary_server());
     let url = model.url();
     sandbox.write(
         "config/fanfold/config.toml",

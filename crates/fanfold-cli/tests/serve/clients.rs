@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{Count as _, Entry, Tokens, Transcript};
 use fanfold_store::SessionId;
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::clients::{CLAUDE_CODE, CODEX, Client, PROMPT, Part, Stage, install};
-use fanfold_testkit::rules::broken;
-use fanfold_testkit::upstream::{Script, Seen, Upstream};
+use fanfold_testkit::clients::programs::{
+    CLAUDE_CODE, CODEX, ClientProgram, ClientSandbox, ClientTask, PROMPT, install,
+};
+use fanfold_testkit::contracts::api_rules::violations;
+use fanfold_testkit::fakes::upstream::{RecordedRequest, Script, Upstream};
+use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_tokens::o200k;
 use fanfold_wire::{Change, Conversation};
 
@@ -23,40 +25,40 @@ const LONGEST: Duration = Duration::from_secs(180);
 
 #[test]
 fn codex_behaves_as_without_the_proxy() {
-    check(&CODEX, Kind::Responses);
+    check(&CODEX, BodyFormat::Responses);
 }
 
 #[test]
 fn claude_code_behaves_as_without_the_proxy() {
-    check(&CLAUDE_CODE, Kind::Anthropic);
+    check(&CLAUDE_CODE, BodyFormat::Anthropic);
 }
 
 /// An installed client, and a scripted provider for it.
-fn ready(client: &Client) -> Result<(PathBuf, Stage), String> {
+fn ready(client: &ClientProgram) -> Result<(PathBuf, ClientSandbox), String> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
     let program = install(client, &target)?;
-    Ok((program, Stage::new(N_STEPS)?))
+    Ok((program, ClientSandbox::new(N_STEPS)?))
 }
 
-fn check(client: &Client, kind: Kind) {
+fn check(client: &ClientProgram, kind: BodyFormat) {
     let (program, stage) = match ready(client) {
         Ok(ready) => ready,
         Err(why) => return println!("skipped: {} {}: {why}", client.name, client.version),
     };
-    let mut direct = stage.command(client, &program, &Part::new("direct", stage.port)).unwrap();
-    let expected = last_line(&stage.play(&mut direct, "direct", LONGEST));
+    let mut direct = stage.command(client, &program, &ClientTask::new("direct", stage.port)).unwrap();
+    let expected = last_line(&stage.run_to_end(&mut direct, "direct", LONGEST));
     let bodies = stage.bodies();
     let longest = bodies.iter().max_by_key(|body| body.len()).unwrap();
     let window = unfoldable(longest) + ROOM;
     let whole = size(longest);
     assert!(whole > window + ROOM, "{whole} tokens fit {window} without a fold");
 
-    let (folder, stage) = (folder(), Stage::new(N_STEPS).unwrap());
+    let (folder, stage) = (folder(), ClientSandbox::new(N_STEPS).unwrap());
     let upstream = format!("http://127.0.0.1:{}", stage.port);
     let proxy =
         RunningProxy::start(folder.path(), &upstream, &["--window", &window.to_string(), "--reserve", "0"]);
-    let mut proxied = stage.command(client, &program, &Part::new("proxied", proxy.port)).unwrap();
-    let output = last_line(&stage.play(&mut proxied, "proxied", LONGEST));
+    let mut proxied = stage.command(client, &program, &ClientTask::new("proxied", proxy.port)).unwrap();
+    let output = last_line(&stage.run_to_end(&mut proxied, "proxied", LONGEST));
     assert_eq!(output, expected, "the task has another result");
     let arrived = stage.bodies();
     let sizes = check_bodies(kind, &arrived, window);
@@ -80,10 +82,10 @@ fn check(client: &Client, kind: Kind) {
 }
 
 /// Checks that every body is valid and fits. Returns the size of the largest.
-pub(crate) fn check_bodies(kind: Kind, bodies: &[String], window: Tokens) -> Tokens {
+pub(crate) fn check_bodies(kind: BodyFormat, bodies: &[String], window: Tokens) -> Tokens {
     let mut largest = Tokens::ZERO;
     for (i, body) in bodies.iter().enumerate() {
-        assert_eq!(broken(kind, body.as_bytes()), [], "request {i}: {body}");
+        assert_eq!(violations(kind, body.as_bytes()), [], "request {i}: {body}");
         largest = largest.max(size(body));
     }
     assert!(largest <= window, "a request of {largest} tokens in a window of {window}");
@@ -118,11 +120,11 @@ fn concurrent_clients_get_separate_sessions() {
         [("one", "Look at notes.md and count its lines."), ("two", "Look at big.log and count its lines.")];
     std::thread::scope(|scope| {
         for (home, prompt) in tasks {
-            let part = Part { home, port: proxy.port, prompt };
+            let part = ClientTask { home, port: proxy.port, prompt };
             let mut command = stage.command(&CLAUDE_CODE, &program, &part).unwrap();
             let stage = &stage;
             scope.spawn(move || {
-                let output = stage.play(&mut command, home, LONGEST);
+                let output = stage.run_to_end(&mut command, home, LONGEST);
                 assert!(output.contains("Finished after 40 tool results."), "{home}: {output}");
             });
         }
@@ -130,7 +132,7 @@ fn concurrent_clients_get_separate_sessions() {
     let long: Vec<_> =
         sessions(folder.path()).into_iter().filter(|session| session.n_requests > N_STEPS).collect();
     assert_eq!(long.len(), 2, "two tasks are two sessions");
-    check_bodies(Kind::Anthropic, &stage.bodies(), Tokens(60_000));
+    check_bodies(BodyFormat::Anthropic, &stage.bodies(), Tokens(60_000));
 }
 
 /// The proxy starts the client and ends with it.
@@ -141,9 +143,9 @@ fn serve_starts_claude_code() {
         Err(why) => return println!("skipped: {}: {why}", CLAUDE_CODE.name),
     };
     let (folder, upstream) = (folder(), format!("http://127.0.0.1:{}", stage.port));
-    let client = stage.command(&CLAUDE_CODE, &program, &Part::new("home", free_port())).unwrap();
+    let client = stage.command(&CLAUDE_CODE, &program, &ClientTask::new("home", free_port())).unwrap();
     let mut command = fanfold(folder.path());
-    stage.settle(&mut command, "home");
+    stage.isolate(&mut command, "home");
     command
         .args(["serve", "--upstream", &upstream, "--window", "40000", "--store"])
         .arg(store_in(folder.path()));
@@ -151,16 +153,16 @@ fn serve_starts_claude_code() {
     // The whole environment of the client, except for the address of its provider.
     let settings = client.get_envs().filter(|(name, _)| *name != "ANTHROPIC_BASE_URL");
     command.envs(settings.filter_map(|(name, value)| Some((name, value?))));
-    let output = stage.play(&mut command, "home", LONGEST);
+    let output = stage.run_to_end(&mut command, "home", LONGEST);
     assert!(output.contains("Finished after 40 tool results."), "{output}");
     assert!(sessions(folder.path()).iter().any(|session| session.n_requests > N_STEPS));
 }
 
 /// `fanfold serve` with a client, in an empty home directory.
-fn serving(folder: &Path, stage: &Stage, upstream: &Upstream, client: &[&str]) -> Command {
-    std::fs::create_dir_all(stage.place("home")).unwrap();
+fn serving(folder: &Path, stage: &ClientSandbox, upstream: &Upstream, client: &[&str]) -> Command {
+    std::fs::create_dir_all(stage.path("home")).unwrap();
     let mut command = fanfold(folder);
-    stage.settle(&mut command, "home");
+    stage.isolate(&mut command, "home");
     command
         .args(["serve", "--upstream", &upstream.url(), "--window", "200000", "--store"])
         .arg(store_in(folder));
@@ -181,7 +183,7 @@ fn serve_starts_codex() {
     let program = program.display().to_string();
     let client =
         [&program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT];
-    let output = stage.play(&mut serving(folder.path(), &stage, &upstream, &client), "home", LONGEST);
+    let output = stage.run_to_end(&mut serving(folder.path(), &stage, &upstream, &client), "home", LONGEST);
     assert!(output.contains("Finished after"), "{output}");
     let n_requests: usize = sessions(folder.path()).iter().map(|session| session.n_requests).sum();
     let arrived = bodies_of(&upstream).len();
@@ -199,8 +201,8 @@ fn serve_returns_the_exit_code_of_the_client() {
         let (folder, upstream) = (folder(), provider());
         let program = program.display().to_string();
         let mut direct = Command::new(&program);
-        std::fs::create_dir_all(stage.place("home")).unwrap();
-        stage.settle(&mut direct, "home");
+        std::fs::create_dir_all(stage.path("home")).unwrap();
+        stage.isolate(&mut direct, "home");
         let expected = direct.arg(wrong).output().unwrap().status.code().unwrap();
         assert_ne!(expected, 0, "{program} takes {wrong}");
         let output = serving(folder.path(), &stage, &upstream, &[&program, wrong]).output().unwrap();
@@ -229,7 +231,7 @@ fn ctrl_c_ends_proxy_and_client() {
         let mut command = serving(folder.path(), &stage, &upstream, arguments);
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let has_request = |seen: &[Seen]| seen.iter().any(|seen| seen.kind.is_some());
+        let has_request = |seen: &[RecordedRequest]| seen.iter().any(|seen| seen.kind.is_some());
         let was_requested = upstream.wait_for(Duration::from_secs(60), has_request);
         let group = format!("-{}", child.id());
         let kill =
@@ -274,7 +276,7 @@ fn provider() -> Upstream {
 }
 
 fn bodies_of(upstream: &Upstream) -> Vec<String> {
-    upstream.seen().iter().filter(|seen| seen.kind.is_some()).map(Seen::text).collect()
+    upstream.seen().iter().filter(|seen| seen.kind.is_some()).map(RecordedRequest::text).collect()
 }
 
 fn last_line(output: &str) -> String {

@@ -1,27 +1,28 @@
 //! Conversations through the proxy: upstream requests are valid, contain user text verbatim, fit, and are the same
 //! after a restart.
 
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::caller::Caller;
-use fanfold_testkit::rules::{missing_words, worse};
-use fanfold_testkit::talks::Talk;
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::clients::http::HttpClient;
+use fanfold_testkit::contracts::api_rules::{find_regression, missing_user_text};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
+use fanfold_testkit::generators::bodies::BodyFormat;
+use fanfold_testkit::generators::request_sequences::RequestSequence;
 
 use crate::running_proxy::{RunningProxy, folder, sessions};
 
-const KINDS: [(Kind, &str); 3] = [
-    (Kind::Chat, "/v1/chat/completions"),
-    (Kind::Responses, "/v1/responses"),
-    (Kind::Anthropic, "/v1/messages"),
+const KINDS: [(BodyFormat, &str); 3] = [
+    (BodyFormat::Chat, "/v1/chat/completions"),
+    (BodyFormat::Responses, "/v1/responses"),
+    (BodyFormat::Anthropic, "/v1/messages"),
 ];
 const SMALL: [&str; 4] = ["--window", "4000", "--reserve", "0"];
 
 fn provider() -> Upstream {
-    Upstream::start(Script::of(|_| Said { text: "I see.".to_owned(), ..Said::default() })).unwrap()
+    Upstream::start(Script::new(|_| ScriptedReply { text: "I see.".to_owned(), ..ScriptedReply::default() }))
+        .unwrap()
 }
 
 /// Sends a body, which must succeed, and returns the upstream request for it.
-fn arrived(upstream: &Upstream, caller: &mut Caller, path: &str, body: &str) -> String {
+fn arrived(upstream: &Upstream, caller: &mut HttpClient, path: &str, body: &str) -> String {
     let answered =
         caller.post(path, &[("x-api-key", "dummy"), ("authorization", "Bearer dummy")], body).unwrap();
     assert_eq!(answered.status, 200, "{}\nfor {body}", answered.text());
@@ -37,18 +38,18 @@ fn upstream_requests_are_valid_and_keep_user_text() {
     for (kind, path) in KINDS {
         let (folder, upstream) = (folder(), provider());
         let proxy = RunningProxy::start(folder.path(), &upstream.url(), &SMALL);
-        let mut caller = Caller::new(proxy.port);
+        let mut caller = HttpClient::new(proxy.port);
         let (mut n_requests, mut n_changed) = (0, 0);
         for seed in 0..n_talks {
-            for body in Talk::new(kind, seed).bodies() {
+            for body in RequestSequence::new(kind, seed).bodies() {
                 let forwarded = arrived(&upstream, &mut caller, path, &body);
                 n_requests += 1;
                 n_changed += usize::from(forwarded != body);
-                let wrong = worse(kind, &body, &forwarded).or(missing_words(kind, &body, &forwarded));
+                let wrong = find_regression(kind, &body, &forwarded).or(missing_user_text(kind, &body, &forwarded));
                 assert_eq!(wrong, None, "seed {seed}\ncame: {body}\nleft: {forwarded}");
             }
         }
-        let invalid = upstream.seen().into_iter().find(|seen| !seen.broken.is_empty());
+        let invalid = upstream.seen().into_iter().find(|seen| !seen.violations.is_empty());
         assert!(invalid.is_none(), "a request that the provider had to refuse: {invalid:?}");
         let folds: usize = sessions(folder.path()).iter().map(|session| session.n_folds).sum();
         println!(
@@ -61,19 +62,19 @@ fn upstream_requests_are_valid_and_keep_user_text() {
 #[test]
 fn restart_changes_no_byte() {
     for (kind, path) in KINDS {
-        let bodies = Talk::of_steps(kind, 7, 24).bodies();
+        let bodies = RequestSequence::with_steps(kind, 7, 24).bodies();
         let (folder, upstream) = (folder(), provider());
         let mut proxy = RunningProxy::start(folder.path(), &upstream.url(), &SMALL);
         let mut n_compared = 0;
         for (i, body) in bodies.iter().enumerate() {
-            let mut forwarded = arrived(&upstream, &mut Caller::new(proxy.port), path, body);
+            let mut forwarded = arrived(&upstream, &mut HttpClient::new(proxy.port), path, body);
             if i % 5 != 4 {
                 continue;
             }
             // The provider's counts may change the view of the same body once more.
             let mut n_tries = 0;
             loop {
-                let again = arrived(&upstream, &mut Caller::new(proxy.port), path, body);
+                let again = arrived(&upstream, &mut HttpClient::new(proxy.port), path, body);
                 let is_settled = again == forwarded;
                 forwarded = again;
                 n_tries += 1;
@@ -84,7 +85,7 @@ fn restart_changes_no_byte() {
             }
             proxy.stop();
             proxy = RunningProxy::start(folder.path(), &upstream.url(), &SMALL);
-            let after = arrived(&upstream, &mut Caller::new(proxy.port), path, body);
+            let after = arrived(&upstream, &mut HttpClient::new(proxy.port), path, body);
             assert!(
                 after == forwarded,
                 "{kind:?}, request {i}\nbefore the restart: {forwarded}\nafter: {after}"

@@ -1,11 +1,11 @@
 //! A provider that lowers its limit: the client does not notice.
 
 use fanfold_core::Count as _;
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::caller::Caller;
-use fanfold_testkit::rules::{missing_words, worse};
-use fanfold_testkit::talks::Talk;
-use fanfold_testkit::upstream::{Limit, Said, Script, Upstream};
+use fanfold_testkit::clients::http::HttpClient;
+use fanfold_testkit::contracts::api_rules::{find_regression, missing_user_text};
+use fanfold_testkit::fakes::upstream::{Limit, Script, ScriptedReply, Upstream};
+use fanfold_testkit::generators::bodies::BodyFormat;
+use fanfold_testkit::generators::request_sequences::RequestSequence;
 use fanfold_tokens::o200k;
 
 use crate::running_proxy::{RunningProxy, folder};
@@ -13,17 +13,20 @@ use crate::running_proxy::{RunningProxy, folder};
 #[test]
 fn lowered_limit_is_invisible_to_the_client() {
     let kinds = [
-        (Kind::Chat, "/v1/chat/completions"),
-        (Kind::Responses, "/v1/responses"),
-        (Kind::Anthropic, "/v1/messages"),
+        (BodyFormat::Chat, "/v1/chat/completions"),
+        (BodyFormat::Responses, "/v1/responses"),
+        (BodyFormat::Anthropic, "/v1/messages"),
     ];
     for (kind, path) in kinds {
         let folder = folder();
-        let upstream =
-            Upstream::start(Script::of(|_| Said { text: "Yes.".to_owned(), ..Said::default() })).unwrap();
+        let upstream = Upstream::start(Script::new(|_| ScriptedReply {
+            text: "Yes.".to_owned(),
+            ..ScriptedReply::default()
+        }))
+        .unwrap();
         let proxy = RunningProxy::start(folder.path(), &upstream.url(), &["--window", "200000"]);
-        let mut caller = Caller::new(proxy.port);
-        let bodies = Talk::of_steps(kind, 3, 40).bodies();
+        let mut caller = HttpClient::new(proxy.port);
+        let bodies = RequestSequence::with_steps(kind, 3, 40).bodies();
         let half = bodies.len() / 2;
         for (i, body) in bodies.iter().enumerate() {
             if i == half {
@@ -39,7 +42,7 @@ fn lowered_limit_is_invisible_to_the_client() {
                 answered.text()
             );
             let forwarded = upstream.seen().last().unwrap().text();
-            let wrong = worse(kind, body, &forwarded).or(missing_words(kind, body, &forwarded));
+            let wrong = find_regression(kind, body, &forwarded).or(missing_user_text(kind, body, &forwarded));
             assert_eq!(wrong, None, "{kind:?}, request {i}");
         }
         let seen = upstream.seen();

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fanfold_testkit::clients::install_python;
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::clients::programs::install_python;
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
 use serde_json::json;
 
 use crate::running_proxy::{RunningProxy, folder};
@@ -101,15 +101,18 @@ fn python_sdks_behave_as_without_the_proxy() {
         Err(why) => return println!("skipped: {}: {why}", PACKAGES.join(" and ")),
     };
     let provider = || {
-        let model = Script::of(|asked| {
+        let model = Script::new(|asked| {
             let has_tools = asked.body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
             if has_tools && !asked.body.to_string().contains("hello") {
-                return Said {
+                return ScriptedReply {
                     calls: vec![("read".to_owned(), json!({ "path": "notes.md" }))],
-                    ..Said::default()
+                    ..ScriptedReply::default()
                 };
             }
-            Said { text: "It says hello, naïvely: 日本語 😀.".to_owned(), ..Said::default() }
+            ScriptedReply {
+                text: "It says hello, naïvely: 日本語 😀.".to_owned(),
+                ..ScriptedReply::default()
+            }
         });
         Upstream::start(model).unwrap()
     };
@@ -137,7 +140,7 @@ fn python_sdks_behave_as_without_the_proxy() {
         assert_eq!(one.header("x-api-key"), other.header("x-api-key"));
         assert_eq!(one.header("authorization"), other.header("authorization"));
         assert_eq!(one.header("anthropic-version"), other.header("anthropic-version"));
-        assert_eq!(one.broken, other.broken);
+        assert_eq!(one.violations, other.violations);
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use fanfold_core::Tokens;
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::upstream::{Asked, Said, Script, Seen, Upstream};
+use fanfold_testkit::fakes::upstream::{RecordedRequest, Script, ScriptInput, ScriptedReply, Upstream};
+use fanfold_testkit::generators::bodies::BodyFormat;
 use serde_json::{Value, json};
 
 use crate::clients::{check_bodies, recall_all};
@@ -128,17 +128,17 @@ struct RecallCounts {
 /// A model that calls a shell forty times and, where it has the tool, recalls the first fold once.
 fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
     let steps = Script::steps(N_STEPS);
-    Script::of(move |asked| {
+    Script::new(move |asked| {
         let text = asked.body.to_string();
         let Some(task) = TASKS.into_iter().find(|task| text.contains(&format!("task: {task}."))) else {
-            return Said { text: "Which task?".to_owned(), ..Said::default() };
+            return ScriptedReply { text: "Which task?".to_owned(), ..ScriptedReply::default() };
         };
         let mut opened = opened.lock().unwrap();
         if asked.n_calls == OPENS_AT && text.contains("fanfold_recall") {
             let handle = text.split(['[', ']']).find(|word| is_handle(word)).expect("a step is folded");
             opened.asked.insert(task);
             let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
-            return Said { calls: vec![call], ..Said::default() };
+            return ScriptedReply { calls: vec![call], ..ScriptedReply::default() };
         }
         let was_requested = opened.asked.contains(task);
         if was_requested && asked.n_calls == OPENS_AT + 1 && last(asked).contains(MARK) {
@@ -146,7 +146,7 @@ fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
         }
         // A recall is not a step of the task.
         let n_calls = asked.n_calls - usize::from(was_requested);
-        (steps.model)(&Asked { kind: asked.kind, body: asked.body, n_calls })
+        (steps.model)(&ScriptInput { kind: asked.kind, body: asked.body, n_calls })
     })
 }
 
@@ -155,7 +155,7 @@ fn is_handle(word: &str) -> bool {
 }
 
 /// The last message of a request.
-fn last(asked: &Asked<'_>) -> String {
+fn last(asked: &ScriptInput<'_>) -> String {
     let messages = asked.body.get("messages").or(asked.body.get("input"));
     messages
         .and_then(Value::as_array)
@@ -164,8 +164,8 @@ fn last(asked: &Asked<'_>) -> String {
         .unwrap_or_default()
 }
 
-fn bodies(upstream: &Upstream, kind: Kind) -> Vec<String> {
-    upstream.seen().iter().filter(|seen| seen.kind == Some(kind)).map(Seen::text).collect()
+fn bodies(upstream: &Upstream, kind: BodyFormat) -> Vec<String> {
+    upstream.seen().iter().filter(|seen| seen.kind == Some(kind)).map(RecordedRequest::text).collect()
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn long_python_task_ends_as_without_the_proxy() {
     let opened = opened.lock().unwrap();
     assert_eq!(opened.got.len(), TASKS.len(), "of {:?} it recalled {:?}", opened.asked, opened.got);
     let mut all = Vec::new();
-    for kind in [Kind::Chat, Kind::Responses, Kind::Anthropic] {
+    for kind in [BodyFormat::Chat, BodyFormat::Responses, BodyFormat::Anthropic] {
         assert_eq!(direct.seen().iter().filter(|seen| seen.kind == Some(kind)).count(), 2 * (N_STEPS + 1));
         let bodies = bodies(&upstream, kind);
         assert_eq!(bodies.len(), 2 * (N_STEPS + 2), "{kind:?}: one more for each recall");

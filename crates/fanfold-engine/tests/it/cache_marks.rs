@@ -9,7 +9,7 @@ use fanfold_store::{
     Batch, BlobId, MemoryStore, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Store,
 };
 use fanfold_testkit::Rng;
-use fanfold_testkit::bodies::{Kind, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, rich};
 use serde_json::{Value, json};
 
 use crate::faulty_store::{FaultTiming, FaultyStore};
@@ -173,7 +173,7 @@ fn moved_cache_marks_change_no_other_bytes() {
         let bodies: Vec<Value> =
             (1..=messages.len()).step_by(steps).map(|n| bare(&agent_body(&messages[..n]))).collect();
         n_folded += check(&bodies, seed, "fanfold", 400, &format!("agent {seed}"));
-        for kind in [Kind::Anthropic, Kind::Chat] {
+        for kind in [BodyFormat::Anthropic, BodyFormat::Chat] {
             let bodies: Vec<Value> = beginnings(&rich(kind, seed), 2)
                 .iter()
                 .filter(|body| {

@@ -2,8 +2,8 @@
 
 use fanfold_core::{Budget, Engine, EngineFactory, Policy, Session, Tokens, Words};
 use fanfold_engine::{FoldOptions, FoldedConversation, Terms, decode};
-use fanfold_testkit::engines::check;
-use fanfold_testkit::valid;
+use fanfold_testkit::contracts::engine::check;
+use fanfold_testkit::contracts::message_list;
 
 use crate::setup::{chat, long_chat, terms};
 use newest::{NEWEST, Newest};
@@ -88,7 +88,7 @@ impl Engine for Forgetful {
 #[test]
 fn an_engine_that_resets_at_a_session_end_breaks_the_contract() {
     let broken = check(seeds(), |budget| Forgetful(Newest::new(budget, &Words))).unwrap_err();
-    assert!(broken.what.contains("entries are left"), "{}", broken.what);
+    assert!(broken.message.contains("entries are left"), "{}", broken.message);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_terms_select_the_engine() {
     let folded = followed.encode(&view);
     assert_eq!(followed.session.name(), "newest");
     assert!(view.tokens <= Tokens(900) && folded.len() * 3 < body.len(), "{}", view.tokens);
-    assert_eq!(valid::check(fanfold_testkit::bodies::Kind::Chat, &folded), Ok(()));
+    assert_eq!(message_list::check(fanfold_testkit::generators::bodies::BodyFormat::Chat, &folded), Ok(()));
     assert!(folded.contains("earlier entries are left out") && folded.contains("stage 39 line 11"));
     let course = followed.size_history.unwrap();
     assert_eq!(course.len(), followed.session.transcript().len());

@@ -2,7 +2,7 @@
 
 use fanfold_core::Extent;
 use fanfold_engine::{Engine, Import, ImportOutcome, RewindTarget};
-use fanfold_testkit::bodies::{Kind, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, rich};
 
 use crate::setup::{beginnings, chat, engine, id, long_chat, request, terms, terms_of};
 
@@ -15,7 +15,7 @@ fn transfer(from: &Engine, session: &str, to: &Engine) -> ImportOutcome {
 
 #[test]
 fn an_imported_session_equals_the_exported_one() {
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for seed in 0..6 {
             let (here, there) = (engine(), engine());
             let terms = terms("fanfold", 150);

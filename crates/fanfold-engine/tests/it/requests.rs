@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fanfold_core::Extent;
 use fanfold_engine::{Engine, FoldOutcome, RequestError};
 use fanfold_store::SqliteStore;
-use fanfold_testkit::bodies::{Kind, hostile, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, hostile, rich};
 use fanfold_testkit::trajectories::trajectories;
 
 use crate::setup::{beginnings, chat, engine, engine_on, id, long_chat, request, terms, terms_of};
@@ -55,7 +55,7 @@ fn n_seeds(few: u64, many: u64) -> u64 {
 #[test]
 fn requests_are_equal_without_a_cache_and_when_rebuilt() {
     let mut n_folded = 0;
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for seed in 0..n_seeds(12, 400) {
             let bodies = beginnings(&rich(kind, seed), 2);
             for (policy, window) in [("fanfold", 150), ("hermes", 300), ("rules", 200)] {
@@ -68,7 +68,7 @@ fn requests_are_equal_without_a_cache_and_when_rebuilt() {
 
 #[test]
 fn hostile_bodies_are_forwarded_unchanged_or_rebuilt() {
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for seed in 0..n_seeds(40, 2000) {
             let body = hostile(kind, seed);
             check(&[body.clone(), body], "fanfold", 100, &format!("{kind:?} {seed}"));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
 use fanfold_engine::{Clock, Engine, RequestInput, RequestOutcome, Terms};
 use fanfold_store::{MemoryStore, Millis, SessionId, Store};
-pub(crate) use fanfold_testkit::stages::long_chat_in_turns as long_chat;
+pub(crate) use fanfold_testkit::generators::long_chat::long_chat_in_turns as long_chat;
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fanfold_memory::{MemoryError, MemoryEvent, MemoryLimits, NameConflict, ProviderAddress};
-use fanfold_testkit::memory::{Manner, Memories};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer};
 
 use crate::setup::{client, count, http, limits, mcp, program, recall, turn, until};
 
@@ -13,8 +13,8 @@ const MAX_WAIT: Duration = Duration::from_millis(250 + 1_000);
 #[test]
 fn a_turn_waits_at_most_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
-    for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
-        let server = Memories::start(manner, &[]);
+    for manner in [Behaviour::Hang, Behaviour::Crash, Behaviour::Flood, Behaviour::Lie] {
+        let server = MemoryServer::start(manner, &[]);
         let log = folder.path().join("log");
         let addresses = [http(&server.url()), mcp(&server.mcp_url()), program(manner, &log)];
         for address in addresses {
@@ -38,7 +38,7 @@ fn a_turn_waits_at_most_its_deadline() {
 
 #[test]
 fn a_hanging_search_is_not_repeated_or_awaited_again() {
-    let server = Memories::start(Manner::Hangs, &[]);
+    let server = MemoryServer::start(Behaviour::Hang, &[]);
     let client = client(http(&server.url()), limits());
     let (_, first) = recall(&client, &turn(1, "first question"));
     assert!(first >= limits().deadline, "{first:?}");
@@ -51,7 +51,7 @@ fn a_hanging_search_is_not_repeated_or_awaited_again() {
 
 #[test]
 fn a_slow_provider_is_not_awaited_until_it_is_fast_again() {
-    let server = Memories::start(Manner::Slow(400), &["the staging port is 8443"]);
+    let server = MemoryServer::start(Behaviour::Slow(400), &["the staging port is 8443"]);
     let client = client(http(&server.url()), limits());
     let mut waits = Vec::new();
     for i in 0..5 {
@@ -60,7 +60,7 @@ fn a_slow_provider_is_not_awaited_until_it_is_fast_again() {
     }
     assert!(waits[..3].iter().all(|took| *took >= limits().deadline), "{waits:?}");
     assert!(waits[3..].iter().all(|took| *took < Duration::from_millis(100)), "{waits:?}");
-    server.set(Manner::Well);
+    server.set_behaviour(Behaviour::Normal);
     recall(&client, &turn(6, "which port?"));
     std::thread::sleep(Duration::from_millis(400));
     let (text, _) = recall(&client, &turn(7, "which port?"));
@@ -72,7 +72,7 @@ fn a_slow_provider_is_not_awaited_until_it_is_fast_again() {
 fn a_crashed_program_is_restarted_after_a_backoff() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let client = client(program(Manner::Crashes, &log), limits());
+    let client = client(program(Behaviour::Crash, &log), limits());
     let n_started = || std::fs::read_to_string(&log).unwrap_or_default().matches("started").count();
     client.warm_up();
     assert!(until(|| n_started() == 1));
@@ -113,11 +113,11 @@ fn startup_errors_name_the_program() {
 
 #[test]
 fn conflicting_tool_names_are_rejected() {
-    let server = Memories::start(Manner::Lies, &[]);
+    let server = MemoryServer::start(Behaviour::Lie, &[]);
     let client = client(mcp(&server.mcp_url()), limits());
     // The server lists a search tool, but rejects calls to it.
     assert!(matches!(client.check("x"), Err(MemoryError::Refused(_))));
-    server.set(Manner::Well);
+    server.set_behaviour(Behaviour::Normal);
     let checked = client.check("x").unwrap().unwrap();
     let rejected: Vec<(&str, NameConflict)> =
         checked.rejected_tools.iter().map(|(name, why)| (name.as_str(), *why)).collect();

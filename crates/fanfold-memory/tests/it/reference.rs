@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fanfold_memory::{MemoryEvent, MemoryLimits, MemoryTurn, ProviderAddress};
-use fanfold_testkit::clients::install_npm;
+use fanfold_testkit::clients::programs::install_npm;
 
 use crate::setup::{client, count, recall, until};
 

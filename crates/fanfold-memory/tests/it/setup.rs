@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fanfold_memory::{MemoryClient, MemoryEvent, MemoryLimits, MemoryProvider, MemoryTurn, ProviderAddress};
-use fanfold_testkit::memory::{Manner, arguments, environment, serve_stdio};
+use fanfold_testkit::fakes::memory_server::{Behaviour, arguments, environment, serve_stdio};
 
 /// Short timeouts, for quick tests.
 pub(crate) fn limits() -> MemoryLimits {
@@ -29,7 +29,7 @@ pub(crate) fn mcp(url: &str) -> ProviderAddress {
 }
 
 /// This test binary as an MCP program. It writes the calls it gets to a log file.
-pub(crate) fn program(manner: Manner, log: &Path) -> ProviderAddress {
+pub(crate) fn program(manner: Behaviour, log: &Path) -> ProviderAddress {
     ProviderAddress::Program {
         program: std::env::current_exe().unwrap().display().to_string(),
         arguments: arguments("setup::scripted_program"),

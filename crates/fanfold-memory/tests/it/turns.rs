@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fanfold_memory::{
     EntryChange, MemoryClient, MemoryEvent, MemoryFile, MemoryFiles, MemoryLimits, MemoryTurn,
 };
-use fanfold_testkit::memory::{Manner, Memories};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer};
 use serde_json::json;
 
 use crate::setup::{count, http, limits, mcp, program, recall, turn, until};
@@ -21,8 +21,8 @@ fn long_timeouts() -> MemoryLimits {
 fn all_providers_recall_and_write() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let server = Memories::start(Manner::Well, &FACTS);
-    let addresses = [http(&server.url()), mcp(&server.mcp_url()), program(Manner::Well, &log)];
+    let server = MemoryServer::start(Behaviour::Normal, &FACTS);
+    let addresses = [http(&server.url()), mcp(&server.mcp_url()), program(Behaviour::Normal, &log)];
     for address in addresses {
         let name = format!("{address:?}");
         let client = crate::setup::client(address, long_timeouts());
@@ -36,16 +36,16 @@ fn all_providers_recall_and_write() {
     }
     let said =
         json!({ "session": "this-talk", "user": "Which port does staging use?", "assistant": "It is 8443." });
-    assert_eq!(server.asked_by("sync"), [said]);
+    assert_eq!(server.requests_to("sync"), [said]);
     let written = "user: Which port does staging use?\nassistant: It is 8443.";
-    assert_eq!(server.asked_by("add_memory"), [json!({ "text": written })]);
+    assert_eq!(server.requests_to("add_memory"), [json!({ "text": written })]);
     let logged = std::fs::read_to_string(log).unwrap();
     assert!(logged.contains(&format!("add_memory {}", json!({ "text": written }))), "{logged}");
 }
 
 #[test]
 fn writes_are_ordered_and_the_end_is_last() {
-    let server = Memories::start(Manner::Slow(3), &[]);
+    let server = MemoryServer::start(Behaviour::Slow(3), &[]);
     let client = client(&server);
     for i in 0..20 {
         let asked = turn(i, &format!("question {i}"));
@@ -57,7 +57,7 @@ fn writes_are_ordered_and_the_end_is_last() {
     let unfinished = client.stop();
     assert_eq!((unfinished.n_writes, unfinished.is_stopped), (0, false));
     let order: Vec<String> = server
-        .asked()
+        .requests()
         .into_iter()
         .filter_map(|(route, body)| match route.as_str() {
             "sync" => Some(body["user"].as_str().unwrap().to_owned()),
@@ -78,25 +78,25 @@ fn writes_are_ordered_and_the_end_is_last() {
 
 #[test]
 fn an_idle_conversation_ends_and_may_continue() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let brief = MemoryLimits { idle: Duration::from_millis(60), ..long_timeouts() };
     let client = crate::setup::client(http(&server.url()), brief);
-    let n_ended = || server.asked_by("end").len();
+    let n_ended = || server.requests_to("end").len();
     client.turn_answered(&turn(1, "question 1"), "answer 1");
     assert!(until(|| n_ended() == 1), "the idle conversation was ended");
-    assert_eq!(server.asked_by("end"), [json!({ "session": "this-talk" })]);
+    assert_eq!(server.requests_to("end"), [json!({ "session": "this-talk" })]);
     client.turn_answered(&turn(2, "question 2"), "answer 2");
     assert!(until(|| n_ended() == 2), "it continued and was ended again");
     client.stop();
     assert_eq!(n_ended(), 2, "it is ended once");
-    let order: Vec<String> = server.asked().into_iter().map(|(route, _)| route).collect();
+    let order: Vec<String> = server.requests().into_iter().map(|(route, _)| route).collect();
     let order: Vec<&str> = order.iter().map(String::as_str).filter(|route| *route != "prefetch").collect();
     assert_eq!(order, ["sync", "end", "sync", "end"]);
 }
 
 #[test]
 fn requests_keep_a_conversation_active() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let idle = Duration::from_millis(500);
     let client = crate::setup::client(http(&server.url()), MemoryLimits { idle, ..long_timeouts() });
     client.turn_answered(&turn(1, "question 1"), "answer 1");
@@ -110,49 +110,49 @@ fn requests_keep_a_conversation_active() {
     }
     // On a busy machine a sleep may exceed the idle time.
     let was_active = longest.max(last.elapsed()) < idle;
-    assert!(!was_active || server.asked_by("end").is_empty());
+    assert!(!was_active || server.requests_to("end").is_empty());
 }
 
 #[test]
 fn above_the_limit_the_longest_idle_conversation_is_ended() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let client =
         crate::setup::client(http(&server.url()), MemoryLimits { conversations: 2, ..long_timeouts() });
     for name in ["a", "b", "a", "c"] {
         client.turn_answered(&MemoryTurn { conversation: name.to_owned(), ..turn(1, "question") }, "answer");
     }
-    assert!(until(|| server.asked_by("end").len() == 1));
-    assert_eq!(server.asked_by("end"), [json!({ "session": "b" })], "it was idle longest");
+    assert!(until(|| server.requests_to("end").len() == 1));
+    assert_eq!(server.requests_to("end"), [json!({ "session": "b" })], "it was idle longest");
     client.stop();
     let ended: Vec<String> =
-        server.asked_by("end").iter().map(|end| end["session"].as_str().unwrap().to_owned()).collect();
+        server.requests_to("end").iter().map(|end| end["session"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ended, ["b", "a", "c"], "the others are ended by `stop`");
 }
 
 #[test]
 fn all_requests_of_a_turn_get_the_same_text() {
-    let server = Memories::start(Manner::Well, &FACTS);
+    let server = MemoryServer::start(Behaviour::Normal, &FACTS);
     let client = client(&server);
     let first = turn(1, "the staging port?");
     let (text, _) = recall(&client, &first);
-    server.set(Manner::Hangs);
+    server.set_behaviour(Behaviour::Hang);
     for _ in 0..3 {
         let (again, took) = recall(&client, &first);
         assert_eq!(again, text);
         assert!(took < Duration::from_millis(100), "{took:?}");
     }
-    assert_eq!(server.asked_by("prefetch").len(), 1, "only one search was sent");
+    assert_eq!(server.requests_to("prefetch").len(), 1, "only one search was sent");
 }
 
 #[test]
 fn a_prefetched_text_is_used_when_a_search_is_late() {
-    let server = Memories::start(Manner::Well, &FACTS);
+    let server = MemoryServer::start(Behaviour::Normal, &FACTS);
     let client = crate::setup::client(http(&server.url()), limits());
     client.turn_answered(&turn(1, "the staging port?"), "8443");
-    assert!(until(|| server.asked_by("prefetch").len() == 1));
+    assert!(until(|| server.requests_to("prefetch").len() == 1));
     // Wait for the answer to arrive.
     std::thread::sleep(Duration::from_millis(100));
-    server.set(Manner::Hangs);
+    server.set_behaviour(Behaviour::Hang);
     let (text, took) = recall(&client, &turn(2, "and the other port?"));
     assert_eq!(text.as_deref(), Some("- the staging port is 8443"));
     assert!(took < Duration::from_millis(600), "{took:?}");
@@ -160,7 +160,7 @@ fn a_prefetched_text_is_used_when_a_search_is_late() {
 
 #[test]
 fn secrets_and_client_text_are_not_sent() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let client = client(&server);
     let secret = format!("ghp_{}", "a1B2".repeat(9));
     let asked = format!("<system-reminder>be brief</system-reminder>push with {secret}");
@@ -169,19 +169,19 @@ fn secrets_and_client_text_are_not_sent() {
     client.turn_answered(&pushing, &format!("pushed with {secret}"));
     client.offer_folded(&pushing, &[format!("token {secret}")]);
     client.stop();
-    let all = serde_json::to_string(&server.asked()).unwrap();
+    let all = serde_json::to_string(&server.requests()).unwrap();
     assert!(!all.contains(&secret) && !all.contains("be brief"), "{all}");
     assert!(all.matches("[redacted").count() >= 4, "{all}");
     // Turns without user text or without an answer are not written.
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let quiet = self::client(&server);
     quiet.turn_answered(&turn(1, "<system-reminder>x</system-reminder>"), "done");
     quiet.turn_answered(&turn(2, "hello"), "  ");
     quiet.stop();
-    assert_eq!(server.asked(), []);
+    assert_eq!(server.requests(), []);
 }
 
-fn client(server: &Memories) -> MemoryClient {
+fn client(server: &MemoryServer) -> MemoryClient {
     crate::setup::client(http(&server.url()), long_timeouts())
 }
 
@@ -199,7 +199,7 @@ fn memory_files_are_recalled_without_a_provider() {
 
 #[test]
 fn a_full_queue_drops_jobs_and_stop_is_limited_in_time() {
-    let server = Memories::start(Manner::Hangs, &[]);
+    let server = MemoryServer::start(Behaviour::Hang, &[]);
     let few = MemoryLimits { queue: 4, shutdown: Duration::from_millis(400), ..limits() };
     let client = crate::setup::client(http(&server.url()), few);
     for i in 0..10 {

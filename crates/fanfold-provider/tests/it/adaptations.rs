@@ -1,7 +1,7 @@
 //! Adaptations: an error that calls for other request options is followed by a changed request, once per client.
 
 use fanfold_provider::{ErrorClass, Style};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use crate::setup::{client, prompt, upstream};
 

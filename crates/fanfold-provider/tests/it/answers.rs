@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold_provider::{ErrorClass, Style};
-use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply, Upstream};
 use serde_json::{Value, json};
 
 use crate::setup::{STYLES, client, expect_error, prompt, raw, say, send, upstream};
@@ -20,7 +20,7 @@ fn both_styles_send_valid_requests_and_read_answers() {
         assert_eq!(answer.model.as_deref(), Some("m"));
         let seen = upstream.seen();
         assert_eq!(seen.len(), 1);
-        assert!(seen[0].broken.is_empty() && seen[0].text().contains("\"stream\":true"), "{seen:?}");
+        assert!(seen[0].violations.is_empty() && seen[0].text().contains("\"stream\":true"), "{seen:?}");
         assert!(seen[0].header("authorization").is_none() && seen[0].header("x-api-key").is_none());
     }
 }
@@ -36,13 +36,15 @@ fn the_blocking_call_works_inside_of_a_runtime() {
 #[test]
 fn thoughts_are_removed() {
     for style in STYLES {
-        let script =
-            Script::of(|_| Said { thought: "Let me see, the user wants…".to_owned(), ..say("Done.") });
+        let script = Script::new(|_| ScriptedReply {
+            thought: "Let me see, the user wants…".to_owned(),
+            ..say("Done.")
+        });
         let upstream = Upstream::start(script).unwrap();
         assert_eq!(send(style, &upstream.url()).unwrap().text, "Done.");
-        upstream.fault(Fault::Say("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
+        upstream.fault(Fault::ReplyText("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
         assert_eq!(send(style, &upstream.url()).unwrap().text, "Done.");
-        upstream.fault(Fault::Say("<think>for ever".to_owned()));
+        upstream.fault(Fault::ReplyText("<think>for ever".to_owned()));
         expect_error(style, &upstream.url(), ErrorClass::Empty);
     }
 }
@@ -51,7 +53,7 @@ fn thoughts_are_removed() {
 fn an_answer_at_the_output_limit_is_truncated() {
     for (style, stop) in [(Style::OpenAi, "length"), (Style::Anthropic, "max_tokens")] {
         let upstream = upstream();
-        upstream.fault(Fault::Stop(stop.to_owned()));
+        upstream.fault(Fault::StopReason(stop.to_owned()));
         assert!(send(style, &upstream.url()).unwrap().is_truncated);
     }
 }
@@ -74,7 +76,7 @@ async fn a_stream_is_not_retried_after_its_first_text() {
     let mut endpoint = crate::setup::endpoint(Style::OpenAi, &upstream.url());
     endpoint.n_retries = 3;
     let client = fanfold_provider::ModelClient::new(endpoint).unwrap();
-    upstream.fault(Fault::Die(2));
+    upstream.fault(Fault::Disconnect(2));
     let received = Arc::new(Mutex::new(String::new()));
     let sink = Arc::clone(&received);
     let error =
@@ -82,7 +84,7 @@ async fn a_stream_is_not_retried_after_its_first_text() {
     assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Broken, 1));
     assert!(!received.lock().unwrap().is_empty());
     // A request whose text was not passed on is retried.
-    upstream.fault(Fault::Die(2));
+    upstream.fault(Fault::Disconnect(2));
     assert!(client.send(&prompt()).await.is_ok());
     assert_eq!(upstream.n_seen(), 3);
 }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use fanfold_provider::{ErrorClass, ProviderError, Style};
-use fanfold_testkit::upstream::{Fault, Limit};
+use fanfold_testkit::fakes::upstream::{Fault, Limit};
 
 use crate::setup::{STYLES, client, expect_error, prompt, send, upstream};
 
@@ -69,7 +69,7 @@ fn server_500_and_529() {
     for status in [500, 503, 529] {
         check(&Fault::Status(status), ErrorClass::Server, Some(status));
     }
-    check(&Fault::Page(502), ErrorClass::Server, Some(502));
+    check(&Fault::GatewayPage(502), ErrorClass::Server, Some(502));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn refused_by_a_filter() {
     check(&Fault::Answer(400, body.to_owned()), ErrorClass::Refused, Some(400));
     for (style, stop) in [(Style::OpenAi, "content_filter"), (Style::Anthropic, "refusal")] {
         let upstream = upstream();
-        upstream.fault(Fault::Stop(stop.to_owned()));
+        upstream.fault(Fault::StopReason(stop.to_owned()));
         expect_error(style, &upstream.url(), ErrorClass::Refused);
     }
 }
@@ -86,8 +86,8 @@ fn refused_by_a_filter() {
 #[test]
 fn empty_200_without_body_or_text() {
     check(&Fault::Answer(200, String::new()), ErrorClass::Empty, None);
-    check(&Fault::Say(String::new()), ErrorClass::Empty, None);
-    check(&Fault::Say(" \n".to_owned()), ErrorClass::Empty, None);
+    check(&Fault::ReplyText(String::new()), ErrorClass::Empty, None);
+    check(&Fault::ReplyText(" \n".to_owned()), ErrorClass::Empty, None);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn broken_pages_and_incomplete_answers() {
         ErrorClass::Broken,
         None,
     );
-    for error in check(&Fault::Page(200), ErrorClass::Broken, None) {
+    for error in check(&Fault::GatewayPage(200), ErrorClass::Broken, None) {
         assert!(
             error.message.contains("200 from the gateway") && !error.message.contains("color"),
             "{error}"
@@ -106,16 +106,16 @@ fn broken_pages_and_incomplete_answers() {
     }
     // The stream ends early, with and without a proper end of the body.
     for n_events in 1..4 {
-        check(&Fault::Cut(n_events), ErrorClass::Broken, None);
-        check(&Fault::Die(n_events), ErrorClass::Broken, None);
+        check(&Fault::EndEarly(n_events), ErrorClass::Broken, None);
+        check(&Fault::Disconnect(n_events), ErrorClass::Broken, None);
     }
-    check(&Fault::NoHttp, ErrorClass::Broken, None);
+    check(&Fault::NotHttp, ErrorClass::Broken, None);
 }
 
 #[test]
 fn errors_with_status_200() {
     for n_events in [0, 1, 3] {
-        check(&Fault::Late(n_events), ErrorClass::Server, None);
+        check(&Fault::LateError(n_events), ErrorClass::Server, None);
     }
     let body = r#"{"error":{"code":401,"message":"No auth credentials found"}}"#;
     check(&Fault::Answer(200, body.to_owned()), ErrorClass::Auth, Some(401));
@@ -153,7 +153,7 @@ fn tls_to_a_plain_server() {
 fn a_redirect_is_not_followed() {
     let upstream = upstream();
     let headers = vec![("location".to_owned(), "http://127.0.0.1:1/elsewhere".to_owned())];
-    upstream.fault(Fault::With(307, headers, String::new()));
+    upstream.fault(Fault::AnswerWith(307, headers, String::new()));
     let error = client(Style::OpenAi, &upstream.url()).send_blocking(&prompt()).unwrap_err();
     assert_eq!((error.class, error.status), (ErrorClass::Broken, Some(307)));
 }

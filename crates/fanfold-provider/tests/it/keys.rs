@@ -2,7 +2,7 @@
 
 use fanfold_provider::{Endpoint, ErrorClass, KeySource, ModelClient, Style};
 use fanfold_testkit::Rng;
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use crate::setup::{STYLES, endpoint, prompt, upstream};
 
@@ -105,10 +105,10 @@ fn echoing(key: &str, rng: &mut Rng) -> Fault {
         2 => Fault::Answer(status, format!("<html><body>Authorization: Bearer {key}</body></html>")),
         3 => Fault::Answer(status, format!("{}{key}", "padding ".repeat(rng.below(40)))),
         4 => Fault::Answer(status, format!(r#"{{"message":"{{\"error\":{{\"message\":\"key={key}\"}}}}"}}"#)),
-        5 => Fault::Late(rng.below(4)),
-        6 => Fault::Die(rng.below(4)),
-        7 => Fault::With(status, vec![("x-key".to_owned(), key.to_owned())], key.to_owned()),
-        _ => Fault::Say(String::new()),
+        5 => Fault::LateError(rng.below(4)),
+        6 => Fault::Disconnect(rng.below(4)),
+        7 => Fault::AnswerWith(status, vec![("x-key".to_owned(), key.to_owned())], key.to_owned()),
+        _ => Fault::ReplyText(String::new()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fanfold_provider::{Endpoint, ErrorClass, ModelClient, ProviderError, Style, Timeouts};
-use fanfold_testkit::upstream::{Fault, Upstream};
+use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 
 use crate::setup::{STYLES, endpoint, prompt, upstream};
 
@@ -13,7 +13,7 @@ fn client(style: Style, upstream: &Upstream, n_retries: u32) -> ModelClient {
 
 /// A status without a requested delay.
 fn status(status: u16) -> Fault {
-    Fault::With(status, Vec::new(), r#"{"error":{"message":"not now"}}"#.to_owned())
+    Fault::AnswerWith(status, Vec::new(), r#"{"error":{"message":"not now"}}"#.to_owned())
 }
 
 fn failed(upstream: &Upstream, n_retries: u32) -> ProviderError {
@@ -28,9 +28,9 @@ fn transient_errors_are_retried() {
             status(500),
             status(529),
             Fault::HangUp,
-            Fault::Die(2),
-            Fault::Cut(2),
-            Fault::Late(1),
+            Fault::Disconnect(2),
+            Fault::EndEarly(2),
+            Fault::LateError(1),
             Fault::Answer(200, r#"{"choices":[{"message":{"content":"half"#.to_owned()),
         ] {
             let upstream = upstream();
@@ -67,9 +67,9 @@ fn permanent_errors_are_not_retried() {
         (answer(400, r#"{"error":{"message":"no"}}"#), ErrorClass::Refused),
         (answer(429, r#"{"error":{"code":"insufficient_quota"}}"#), ErrorClass::Quota),
         (answer(200, ""), ErrorClass::Empty),
-        (Fault::Page(200), ErrorClass::Broken),
+        (Fault::GatewayPage(200), ErrorClass::Broken),
         (
-            Fault::With(503, vec![("x-should-retry".to_owned(), "false".to_owned())], String::new()),
+            Fault::AnswerWith(503, vec![("x-should-retry".to_owned(), "false".to_owned())], String::new()),
             ErrorClass::Server,
         ),
     ];
@@ -84,8 +84,9 @@ fn permanent_errors_are_not_retried() {
 #[test]
 fn requested_delays_are_respected() {
     let upstream = upstream();
-    let with_delay =
-        |name: &str, value: &str| Fault::With(429, vec![(name.to_owned(), value.to_owned())], String::new());
+    let with_delay = |name: &str, value: &str| {
+        Fault::AnswerWith(429, vec![(name.to_owned(), value.to_owned())], String::new())
+    };
     upstream.fault(with_delay("retry-after", "1"));
     let began = Instant::now();
     assert!(client(Style::OpenAi, &upstream, 1).send_blocking(&prompt()).is_ok());
@@ -105,7 +106,7 @@ fn requested_delays_are_respected() {
 fn the_deadline_covers_all_attempts() {
     let upstream = upstream();
     for _ in 0..50 {
-        upstream.fault(Fault::With(
+        upstream.fault(Fault::AnswerWith(
             503,
             vec![("retry-after-ms".to_owned(), "200".to_owned())],
             String::new(),

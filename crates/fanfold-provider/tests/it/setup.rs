@@ -7,17 +7,17 @@ use std::time::Duration;
 use fanfold_provider::{
     Endpoint, ErrorClass, ModelAnswer, ModelClient, ModelPrompt, ProviderError, Style, Timeouts,
 };
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
 
 pub(crate) const STYLES: [Style; 2] = [Style::OpenAi, Style::Anthropic];
 
 /// A provider that answers with one sentence.
 pub(crate) fn upstream() -> Upstream {
-    Upstream::start(Script::of(|_| say("All of it is done, and well — so it is."))).unwrap()
+    Upstream::start(Script::new(|_| say("All of it is done, and well — so it is."))).unwrap()
 }
 
-pub(crate) fn say(text: &str) -> Said {
-    Said { text: text.to_owned(), ..Said::default() }
+pub(crate) fn say(text: &str) -> ScriptedReply {
+    ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() }
 }
 
 pub(crate) fn prompt() -> ModelPrompt {

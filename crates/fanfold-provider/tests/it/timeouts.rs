@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use fanfold_provider::{ErrorClass, KeySource, ModelClient, Style, Timeouts};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use crate::setup::{STYLES, endpoint, prompt, upstream};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fanfold_provider::{
     Endpoint, ErrorClass, KeySource, ModelClient, ServerWindow, Style, Timeouts, WindowKind,
 };
-use fanfold_testkit::upstream::{Fault, Upstream};
+use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
 use crate::setup::{client, endpoint, raw, upstream};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_proxy::Limits;
-use fanfold_testkit::upstream::{Ended, Fault};
+use fanfold_testkit::fakes::upstream::{Fault, RequestEnd};
 use serde_json::json;
 
 use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome};
@@ -60,7 +60,7 @@ async fn an_unreachable_provider_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_stream_breaks_for_the_client() {
     let stage = Stage::new(StageOptions::default()).await;
-    stage.upstream.fault(Fault::Die(2));
+    stage.upstream.fault(Fault::Disconnect(2));
     let mut response = stage.chat(&streamed()).await;
     assert_eq!(response.status(), 200);
     let mut received = Vec::new();
@@ -89,7 +89,7 @@ async fn garbage_is_forwarded() {
     let direct = format!("{}/v1/chat/completions", stage.upstream.url());
     let direct = stage.client.post(direct).body(streamed()).send().await.unwrap();
     assert_eq!((status, body), (direct.status(), direct.bytes().await.unwrap()));
-    stage.upstream.fault(Fault::NoHttp);
+    stage.upstream.fault(Fault::NotHttp);
     let response = stage.chat(&streamed()).await;
     assert_eq!(response.status(), 502);
     assert!(response.text().await.unwrap().contains("broke off"));
@@ -103,15 +103,16 @@ async fn a_disconnected_client_cancels_the_call() {
     let mut response = stage.chat(&streamed()).await;
     response.chunk().await.unwrap().unwrap();
     drop(response);
-    let is_gone = |seen: &[fanfold_testkit::upstream::Seen]| {
-        seen.last().is_some_and(|seen| seen.ended == Some(Ended::Gone))
+    let is_gone = |seen: &[fanfold_testkit::fakes::upstream::RecordedRequest]| {
+        seen.last().is_some_and(|seen| seen.ended == Some(RequestEnd::ClientGone))
     };
     assert!(stage.upstream.wait_for(Duration::from_secs(10), is_gone));
     // The client disconnects before the response.
     stage.upstream.fault(Fault::Stall(Duration::from_millis(1500)));
     let waiting = stage.post("/v1/chat/completions", streamed()).timeout(Duration::from_millis(300));
     assert!(waiting.send().await.is_err());
-    let both_gone = |seen: &[fanfold_testkit::upstream::Seen]| seen.len() == 2 && is_gone(seen);
+    let both_gone =
+        |seen: &[fanfold_testkit::fakes::upstream::RecordedRequest]| seen.len() == 2 && is_gone(seen);
     assert!(stage.upstream.wait_for(Duration::from_secs(10), both_gone), "{:?}", stage.upstream.seen());
     let is_counted = || stage.meter.status().totals.ended.get("client_gone") == Some(&2);
     for _ in 0..100 {

@@ -6,7 +6,7 @@ use fanfold_core::Extent;
 use fanfold_engine::Mode;
 use fanfold_proxy::Host as _;
 use fanfold_store::SessionId;
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::upstream::Fault;
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
@@ -75,7 +75,7 @@ async fn a_long_conversation_is_folded_in_one_session() {
     assert_eq!(sessions.len(), 1, "{sessions:?}");
     assert!(n_folded > 5, "{n_folded}");
     let seen = stage.upstream.seen();
-    assert!(seen.iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
+    assert!(seen.iter().all(|seen| seen.violations.is_empty()), "valid by the rules of the API");
     let last = seen.last().unwrap();
     let whole = chat(&messages);
     assert!(last.body.len() < whole.len() / 2, "{} of {}", last.body.len(), whole.len());

@@ -3,8 +3,8 @@
 
 use fanfold_proxy::{Host as _, Recall};
 use fanfold_store::SessionId;
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::upstream::{Said, Script};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply};
+use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{ReplyReader, ToolCall, Transport};
 use serde_json::{Value, json};
@@ -29,10 +29,10 @@ const OUR_CALL: &str = r#""name":"fanfold_recall""#;
 
 /// A model that recalls the first handle it sees and calls a tool in the same answer, and then ends its turn.
 fn mixed_calls_model() -> Script {
-    Script::of(|asked| {
-        let list = if asked.kind == Kind::Responses { "input" } else { "messages" };
+    Script::new(|asked| {
+        let list = if asked.kind == BodyFormat::Responses { "input" } else { "messages" };
         let messages_text = asked.body[list].to_string();
-        let text = |text: &str| Said { text: text.to_owned(), ..Said::default() };
+        let text = |text: &str| ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() };
         if messages_text.contains(OUR_CALL) {
             return text("I have both.");
         }
@@ -42,7 +42,11 @@ fn mixed_calls_model() -> Script {
         };
         let ours = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
         let theirs = ("read".to_owned(), json!({ "path": "src/more.py" }));
-        Said { text: "Let me look.".to_owned(), calls: vec![ours, theirs], ..Said::default() }
+        ScriptedReply {
+            text: "Let me look.".to_owned(),
+            calls: vec![ours, theirs],
+            ..ScriptedReply::default()
+        }
     })
 }
 
@@ -138,7 +142,7 @@ impl Api {
     fn received(self, stage: &Stage) -> Vec<String> {
         let seen = stage.upstream.seen();
         let last = seen.last().unwrap();
-        assert!(last.broken.is_empty(), "{}: {:?}\n{}", self.format, last.broken, last.text());
+        assert!(last.violations.is_empty(), "{}: {:?}\n{}", self.format, last.violations, last.text());
         let body: Value = serde_json::from_slice(&last.body).unwrap();
         body[self.list].as_array().unwrap().iter().map(ToString::to_string).collect()
     }
@@ -195,7 +199,7 @@ async fn check(api: Api, options: RequestOptions) {
         let (_, _, named) = api.ask(&stage, &messages, options).await;
         assert_eq!(named, first, "{label}: step {i}");
     }
-    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "{label}");
+    assert!(stage.upstream.seen().iter().all(|seen| seen.violations.is_empty()), "{label}");
     stage.assert_rebuilds(&first, api.format, &stage.received());
     let engine = stage.host.open().unwrap();
     let (n_handles, broken) = engine.check_handles(&SessionId(first)).unwrap();

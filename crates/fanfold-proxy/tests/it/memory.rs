@@ -9,8 +9,8 @@ use fanfold_core::Tokens;
 use fanfold_memory::{MemoryClient, MemoryEvent, MemoryLimits, MemoryProvider, ProviderAddress};
 use fanfold_proxy::ProxyMemory;
 use fanfold_store::{SessionId, SqliteStore, Store as _};
-use fanfold_testkit::memory::{Manner, Memories, arguments, environment, serve_stdio};
-use fanfold_testkit::upstream::{Said, Script};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer, arguments, environment, serve_stdio};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply};
 use fanfold_wire::{FENCE, FENCE_END};
 use serde_json::{Value, json};
 
@@ -25,12 +25,12 @@ pub(crate) fn proxy_memory(place: ProviderAddress, deadline: Duration) -> ProxyM
     ProxyMemory { client: Arc::new(client), max_tokens: Tokens(200) }
 }
 
-pub(crate) fn over_http(server: &Memories) -> ProviderAddress {
+pub(crate) fn over_http(server: &MemoryServer) -> ProviderAddress {
     ProviderAddress::Http { url: server.url(), key: None }
 }
 
 /// This binary as an MCP server.
-fn program(manner: Manner, log: &Path) -> ProviderAddress {
+fn program(manner: Behaviour, log: &Path) -> ProviderAddress {
     ProviderAddress::Program {
         program: std::env::current_exe().unwrap().display().to_string(),
         arguments: arguments("memory::a_scripted_program"),
@@ -46,14 +46,14 @@ fn a_scripted_program() {
 
 /// A model that repeats its last message, including the memory block, before it answers.
 fn parrot() -> Script {
-    Script::of(|asked| {
+    Script::new(|asked| {
         let key = if asked.body.get("input").is_some() { "input" } else { "messages" };
         let last = asked.body[key].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
         let content = &last["content"];
         let text =
             content.as_str().or_else(|| content.as_array()?.last()?["text"].as_str()).unwrap_or_default();
         let block = text.find(FENCE).map(|at| &text[at..]).unwrap_or_default();
-        Said { text: format!("Let me see.\n{block}\nIt is 8443."), ..Said::default() }
+        ScriptedReply { text: format!("Let me see.\n{block}\nIt is 8443."), ..ScriptedReply::default() }
     })
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn question_body(format: &str, is_stream: bool) -> (&'static str, Val
 async fn memory_is_added_in_every_format_and_hidden_from_the_client() {
     for format in ["chat", "anthropic", "responses"] {
         for is_stream in [false, true] {
-            let server = Memories::start(Manner::Well, &[FACT]);
+            let server = MemoryServer::start(Behaviour::Normal, &[FACT]);
             let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
             let client = Arc::clone(&memory.client);
             let stage = Stage::new(StageOptions {
@@ -95,7 +95,7 @@ async fn memory_is_added_in_every_format_and_hidden_from_the_client() {
             assert_eq!((response.status().as_u16(), outcome(&response).as_str()), (200, "whole"), "{format}");
             let named = session(&response);
             let seen = stage.upstream.seen().remove(0);
-            assert!(seen.broken.is_empty(), "{format}: {:?}", seen.broken);
+            assert!(seen.violations.is_empty(), "{format}: {:?}", seen.violations);
             let sent: Value = serde_json::from_slice(&seen.body).unwrap();
             let sent_text = seen.text();
             assert!(sent_text.contains(FENCE) && sent_text.contains(FACT), "{sent_text}");
@@ -122,7 +122,7 @@ async fn memory_is_added_in_every_format_and_hidden_from_the_client() {
             assert!(!format!("{kept:?}").contains("fanfold-memory"), "{kept:?}");
             // The turn is recorded in the form that the client received.
             until(|| client.counts().contains_key(&MemoryEvent::Synced)).await;
-            let synced = server.asked_by("sync");
+            let synced = server.requests_to("sync");
             assert_eq!(synced[0]["user"], "Which port does staging use?", "{format}");
             assert_eq!(synced[0]["assistant"], "Let me see.\n\nIt is 8443.", "{format}");
         }
@@ -141,7 +141,7 @@ pub(crate) async fn until(is_true: impl Fn() -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_has_one_memory_block_and_its_session_stays_the_same() {
-    let server = Memories::start(Manner::Well, &["the night run is in src/stage_3.py", FACT]);
+    let server = MemoryServer::start(Behaviour::Normal, &["the night run is in src/stage_3.py", FACT]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let stage =
         Stage::new(StageOptions { window: 900, memory: Some(memory), ..StageOptions::default() }).await;
@@ -174,15 +174,15 @@ async fn a_turn_has_one_memory_block_and_its_session_stays_the_same() {
         "{blocks:?}"
     );
     // One lookup for the turn, and one after each answer for the next turn.
-    assert!(server.asked_by("prefetch").len() <= 1 + server.asked_by("sync").len());
-    until(|| !server.asked_by("offer").is_empty()).await;
-    let offered = server.asked_by("offer")[0]["texts"].to_string();
+    assert!(server.requests_to("prefetch").len() <= 1 + server.requests_to("sync").len());
+    until(|| !server.requests_to("offer").is_empty()).await;
+    let offered = server.requests_to("offer")[0]["texts"].to_string();
     assert!(offered.contains("takes batch_"), "folded originals are offered: {offered}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn split_keys_are_redacted_in_offered_originals() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let stage =
         Stage::new(StageOptions { window: 2_500, memory: Some(memory), ..StageOptions::default() }).await;
@@ -197,8 +197,9 @@ async fn split_keys_are_redacted_in_offered_originals() {
     messages[result]["content"] = json!(dump);
     let response = stage.chat(&chat(&messages)).await;
     assert_eq!(outcome(&response), "folded");
-    until(|| !server.asked_by("offer").is_empty()).await;
-    let offered: String = server.asked_by("offer").iter().map(|offer| offer["texts"].to_string()).collect();
+    until(|| !server.requests_to("offer").is_empty()).await;
+    let offered: String =
+        server.requests_to("offer").iter().map(|offer| offer["texts"].to_string()).collect();
     assert!(offered.contains("of the archive is kept"), "{offered}");
     assert!(offered.contains("[redacted: private key]"), "{offered}");
     assert!(!offered.contains("kQ9x7Lm2"), "{offered}");
@@ -206,7 +207,7 @@ async fn split_keys_are_redacted_in_offered_originals() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn turns_are_recorded_in_order() {
-    let server = Memories::start(Manner::Slow(5), &[]);
+    let server = MemoryServer::start(Behaviour::Slow(5), &[]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let client = Arc::clone(&memory.client);
     let stage = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
@@ -218,23 +219,27 @@ async fn turns_are_recorded_in_order() {
     }
     let abandoned = tokio::task::spawn_blocking(move || client.stop()).await.unwrap();
     assert_eq!(abandoned.n_writes, 0);
-    let order: Vec<Value> = server.asked_by("sync").iter().map(|body| body["user"].clone()).collect();
+    let order: Vec<Value> = server.requests_to("sync").iter().map(|body| body["user"].clone()).collect();
     let expected: Vec<Value> = (0..12).map(|i| format!("question {i}").into()).collect();
     assert_eq!(order, expected);
     // The provider sees one conversation.
     let sessions: std::collections::BTreeSet<String> =
-        server.asked_by("sync").iter().map(|body| body["session"].to_string()).collect();
+        server.requests_to("sync").iter().map(|body| body["session"].to_string()).collect();
     assert_eq!(sessions.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_call_does_not_end_a_turn() {
-    let server = Memories::start(Manner::Slow(5), &[]);
+    let server = MemoryServer::start(Behaviour::Slow(5), &[]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let client = Arc::clone(&memory.client);
-    let script = Script::of(|asked| match asked.n_calls {
-        0 => Said { text: "Let me look.".into(), calls: vec![("read".into(), json!({}))], ..Said::default() },
-        _ => Said { text: "It is 8443.".into(), ..Said::default() },
+    let script = Script::new(|asked| match asked.n_calls {
+        0 => ScriptedReply {
+            text: "Let me look.".into(),
+            calls: vec![("read".into(), json!({}))],
+            ..ScriptedReply::default()
+        },
+        _ => ScriptedReply { text: "It is 8443.".into(), ..ScriptedReply::default() },
     });
     let stage = Stage::new(StageOptions { memory: Some(memory), script, ..StageOptions::default() }).await;
     let mut messages = vec![json!({ "role": "user", "content": "Which port?" })];
@@ -243,7 +248,7 @@ async fn a_tool_call_does_not_end_a_turn() {
     messages.extend([made, json!({ "role": "tool", "tool_call_id": id, "content": "port: 8443" })]);
     json_of(stage.chat(&chat(&messages)).await).await;
     tokio::task::spawn_blocking(move || client.stop()).await.unwrap();
-    let answers: Vec<Value> = server.asked_by("sync").iter().map(|body| body["assistant"].clone()).collect();
+    let answers: Vec<Value> = server.requests_to("sync").iter().map(|body| body["assistant"].clone()).collect();
     assert_eq!(answers, [json!("It is 8443.")]);
 }
 
@@ -268,8 +273,8 @@ async fn faulty_memory_providers_delay_a_turn_by_their_deadline_at_most() {
         usual = usual.max(took(&without, &format!("question {i}")).await);
     }
     let mut report = String::new();
-    for manner in [Manner::Hangs, Manner::Crashes, Manner::Floods, Manner::Lies] {
-        let server = Memories::start(manner, &[FACT]);
+    for manner in [Behaviour::Hang, Behaviour::Crash, Behaviour::Flood, Behaviour::Lie] {
+        let server = MemoryServer::start(manner, &[FACT]);
         let log = folder.path().join("log");
         let places = [
             over_http(&server),
@@ -304,7 +309,7 @@ async fn faulty_memory_providers_delay_a_turn_by_their_deadline_at_most() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fold_deadline_applies_to_memory() {
-    let server = Memories::start(Manner::Hangs, &[]);
+    let server = MemoryServer::start(Behaviour::Hang, &[]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(60));
     let limits = fanfold_proxy::Limits { deadline: Duration::from_millis(800), ..Default::default() };
     let stage = Stage::new(StageOptions { memory: Some(memory), limits, ..StageOptions::default() }).await;
@@ -314,7 +319,7 @@ async fn the_fold_deadline_applies_to_memory() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_without_quoted_memory_are_forwarded_verbatim() {
-    let server = Memories::start(Manner::Well, &[]);
+    let server = MemoryServer::start(Behaviour::Normal, &[]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let with = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
     for (format, is_stream) in [("chat", true), ("anthropic", true), ("responses", true), ("chat", false)] {

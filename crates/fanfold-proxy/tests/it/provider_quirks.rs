@@ -1,7 +1,7 @@
 //! Rules of providers: a refused body is sent again in another form, and finally unchanged.
 
 use fanfold_proxy::Recall;
-use fanfold_testkit::upstream::{Fault, Limit};
+use fanfold_testkit::fakes::upstream::{Fault, Limit};
 use fanfold_wire::{Format, alternate_roles};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) fn rejects_notes(body: &Value) -> Option<(u16, String)> {
 }
 
 fn bodies(stage: &Stage) -> Vec<String> {
-    stage.upstream.seen().iter().map(fanfold_testkit::upstream::Seen::text).collect()
+    stage.upstream.seen().iter().map(fanfold_testkit::fakes::upstream::RecordedRequest::text).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold_proxy::Recall;
-use fanfold_testkit::memory::{Manner, Memories};
+use fanfold_testkit::fakes::memory_server::{Behaviour, MemoryServer};
 use fanfold_wire::{FENCE, Format};
 
 use crate::memory::{FACT, over_http, proxy_memory, question_body};
@@ -15,7 +15,7 @@ async fn with_a_memory_block() {
     let formats =
         [("chat", Format::Chat), ("anthropic", Format::Anthropic), ("responses", Format::Responses)];
     for (name, format) in formats {
-        let server = Memories::start(Manner::Well, &[FACT]);
+        let server = MemoryServer::start(Behaviour::Normal, &[FACT]);
         let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
         let stage = Stage::new(StageOptions { memory: Some(memory), ..StageOptions::default() }).await;
         let (path, body) = question_body(name, false);
@@ -44,7 +44,7 @@ async fn with_alternating_roles() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_memory_and_two_rules_of_the_provider() {
-    let server = Memories::start(Manner::Well, &["the night run is in src/stage_3.py"]);
+    let server = MemoryServer::start(Behaviour::Normal, &["the night run is in src/stage_3.py"]);
     let memory = proxy_memory(over_http(&server), Duration::from_secs(9));
     let recall = Recall::Tool;
     let stage =

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use fanfold_proxy::Recall;
-use fanfold_testkit::upstream::{Fault, Said, Script};
+use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
 
 /// A model that recalls the first handle it sees, and then quotes the original.
 fn recalling_model() -> Script {
-    Script::of(|asked| {
+    Script::new(|asked| {
         let text = asked.body.to_string();
         let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
         let last = messages.last().cloned().unwrap_or_default();
@@ -21,7 +21,7 @@ fn recalling_model() -> Script {
         if is_recalled {
             let original = last["content"].as_str().unwrap_or_default();
             let line = original.lines().next().unwrap_or_default();
-            return Said { text: format!("It says: {line}"), ..Said::default() };
+            return ScriptedReply { text: format!("It says: {line}"), ..ScriptedReply::default() };
         }
         let has_tool = text.contains("fanfold_recall");
         let handle = text
@@ -30,9 +30,13 @@ fn recalling_model() -> Script {
         match handle.filter(|_| has_tool) {
             Some(handle) => {
                 let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
-                Said { text: "Let me look.".to_owned(), calls: vec![call], ..Said::default() }
+                ScriptedReply {
+                    text: "Let me look.".to_owned(),
+                    calls: vec![call],
+                    ..ScriptedReply::default()
+                }
             }
-            None => Said { text: "Nothing is folded.".to_owned(), ..Said::default() },
+            None => ScriptedReply { text: "Nothing is folded.".to_owned(), ..ScriptedReply::default() },
         }
     })
 }
@@ -89,9 +93,9 @@ async fn the_client_sees_one_answer_without_recalls() {
         let seen = stage.upstream.seen();
         assert_eq!(seen.len(), n_before + 2, "one request and one follow-up");
         assert!(
-            seen[n_before..].iter().all(|seen| seen.broken.is_empty()),
+            seen[n_before..].iter().all(|seen| seen.violations.is_empty()),
             "{:?}",
-            seen[n_before + 1].broken
+            seen[n_before + 1].violations
         );
     }
     let totals = stage.meter.status().totals;
@@ -123,13 +127,13 @@ async fn a_session_keeps_its_recall_method() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recalls_are_limited_per_answer() {
-    let script = Script::of(|asked| {
+    let script = Script::new(|asked| {
         let has_tool = asked.body["tools"].to_string().contains("fanfold_recall");
         let call = ("fanfold_recall".to_owned(), json!({ "handle": "123456" }));
-        Said {
+        ScriptedReply {
             text: "Again.".to_owned(),
             calls: if has_tool { vec![call] } else { Vec::new() },
-            ..Said::default()
+            ..ScriptedReply::default()
         }
     });
     let stage = Stage::new(StageOptions { script, recall: Recall::Tool, ..StageOptions::default() }).await;
@@ -185,7 +189,7 @@ async fn a_recall_that_does_not_fit_gets_a_message() {
             assert!(answer.contains("Let me look.") && !answer.contains("context_length"), "{answer}");
             let text = if is_stream { self::text_of_stream(&answer) } else { answer };
             assert!(text.contains("It says: There is no room for it now"), "{text}");
-            assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()));
+            assert!(stage.upstream.seen().iter().all(|seen| seen.violations.is_empty()));
         }
     }
 }

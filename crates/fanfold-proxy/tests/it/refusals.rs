@@ -2,7 +2,7 @@
 
 use fanfold_core::Words;
 use fanfold_engine::Mode;
-use fanfold_testkit::upstream::{Fault, Limit};
+use fanfold_testkit::fakes::upstream::{Fault, Limit};
 use serde_json::json;
 
 use crate::setting::{LATER, Stage, StageOptions, chat, long_chat, outcome, session};

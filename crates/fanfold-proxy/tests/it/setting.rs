@@ -15,8 +15,8 @@ use fanfold_proxy::{
 };
 use fanfold_replay::PriceTable;
 use fanfold_store::{SessionId, SqliteStore, StoreError};
-pub(crate) use fanfold_testkit::stages::long_chat;
-use fanfold_testkit::upstream::{Said, Script, Upstream};
+use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
+pub(crate) use fanfold_testkit::generators::long_chat::long_chat;
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -94,7 +94,8 @@ pub(crate) struct StageOptions {
 impl Default for StageOptions {
     fn default() -> StageOptions {
         let limits = Limits { deadline: Duration::from_secs(20), ..Limits::default() };
-        let script = Script::of(|_| Said { text: "It is done.".to_owned(), ..Said::default() });
+        let script =
+            Script::new(|_| ScriptedReply { text: "It is done.".to_owned(), ..ScriptedReply::default() });
         StageOptions {
             window: 100_000,
             mode: Mode::Fold,
@@ -204,7 +205,7 @@ impl Stage {
 
     /// The bodies that the provider received.
     pub(crate) fn received(&self) -> Vec<String> {
-        self.upstream.seen().iter().map(fanfold_testkit::upstream::Seen::text).collect()
+        self.upstream.seen().iter().map(fanfold_testkit::fakes::upstream::RecordedRequest::text).collect()
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

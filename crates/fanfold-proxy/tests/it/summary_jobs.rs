@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use fanfold_core::Tokens;
 use fanfold_engine::{SummaryModel, SummaryModels};
 use fanfold_provider::{Endpoint, ModelClient, Style};
-use fanfold_testkit::summaries::{REFUSAL, careful_server};
-use fanfold_testkit::upstream::{Fault, Said, Script, Upstream};
+use fanfold_testkit::fakes::summaries::{REFUSAL, summary_server};
+use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply, Upstream};
 
 use crate::memory::until;
 use crate::setting::{Stage, StageOptions, chat, long_chat, outcome};
@@ -44,11 +44,13 @@ async fn grow(stage: &Stage, from: usize, to: usize) -> (Duration, usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summary_is_written_after_a_fold_and_sent_later() {
     let (stage, model) =
-        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, careful_server());
+        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, summary_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     let (_, n_folded) = grow(&stage, 0, 60).await;
     assert!(n_folded > 0);
-    let is_done = |seen: &[fanfold_testkit::upstream::Seen]| seen.iter().any(|seen| seen.ended.is_some());
+    let is_done = |seen: &[fanfold_testkit::fakes::upstream::RecordedRequest]| {
+        seen.iter().any(|seen| seen.ended.is_some())
+    };
     assert!(model.wait_for(Duration::from_secs(20), is_done));
     // It is stored after a moment, and the next fold contains it.
     let mut n = 60;
@@ -61,7 +63,10 @@ async fn a_summary_is_written_after_a_fold_and_sent_later() {
     assert!(contains_summary(&stage));
     let summaries = stage.meter.status().totals.summaries;
     assert!(summaries.by["summary"] > 0 && summaries.tokens > 0, "summaries are counted");
-    assert!(stage.upstream.seen().iter().all(|seen| seen.broken.is_empty()), "valid by the rules of the API");
+    assert!(
+        stage.upstream.seen().iter().all(|seen| seen.violations.is_empty()),
+        "valid by the rules of the API"
+    );
     // The API key of the client was sent only to its provider.
     assert!(model.seen().iter().all(|seen| seen.header("authorization").is_none()));
 }
@@ -69,8 +74,8 @@ async fn a_summary_is_written_after_a_fold_and_sent_later() {
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_fallback_writers_and_flaws() {
     let (stage, main) =
-        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, careful_server());
-    let refuses = Script::of(|_| Said { text: REFUSAL.to_owned(), ..Said::default() });
+        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, summary_server());
+    let refuses = Script::new(|_| ScriptedReply { text: REFUSAL.to_owned(), ..ScriptedReply::default() });
     let little = Upstream::start(Script { is_strict: false, ..refuses }).unwrap();
     let both = vec![way(&little, "little"), way(&main, "large")];
     *stage.host.ways.lock().unwrap() = SummaryModels { models: both, abort_on_failure: false };
@@ -86,7 +91,7 @@ async fn counts_fallback_writers_and_flaws() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_waits_for_a_summary() {
     let (stage, model) =
-        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, careful_server());
+        (Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await, summary_server());
     *stage.host.ways.lock().unwrap() = ways(&model);
     for _ in 0..20 {
         model.fault(Fault::Stall(Duration::from_secs(30)));
@@ -99,7 +104,7 @@ async fn no_request_waits_for_a_summary() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_summary_without_a_model_or_when_observing() {
-    let model = careful_server();
+    let model = summary_server();
     let stage = Stage::new(StageOptions { window: WINDOW, ..StageOptions::default() }).await;
     assert!(grow(&stage, 0, 60).await.1 > 0);
     let options =

@@ -1,7 +1,7 @@
 //! Odd, broken and malicious files are read or skipped without a panic.
 
 use fanfold_replay::{CommonKnowledge, read, replay};
-use fanfold_testkit::bodies::{Kind, hostile, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, hostile, rich};
 use fanfold_tokens::o200k;
 
 use crate::options;
@@ -27,7 +27,7 @@ fn check(text: &str) -> usize {
 
 #[test]
 fn bodies_of_every_format_can_be_replayed() {
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         let n_read: usize = (0..40).map(|seed| check(&rich(kind, seed))).sum();
         assert!(n_read > 20, "{kind:?}: {n_read}");
         (0..60).for_each(|seed| {

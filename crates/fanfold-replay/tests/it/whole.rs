@@ -2,7 +2,7 @@
 
 use fanfold_core::Policy;
 use fanfold_replay::{CommonKnowledge, ReplayOptions, read, replay};
-use fanfold_testkit::bodies::{Kind, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, rich};
 use fanfold_tokens::o200k;
 
 use crate::options;
@@ -12,7 +12,7 @@ fn a_conversation_that_fits_is_sent_unchanged() {
     let options =
         ReplayOptions { policies: vec![Policy::fanfold(), Policy::window()], ..options(&[1_000_000]) };
     let mut n_replayed = 0;
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for record in (0..40).flat_map(|seed| read(&rich(kind, seed), "x")) {
             for outcome in replay(&record, &options, &CommonKnowledge::new(), o200k()) {
                 let sums = outcome.sums;

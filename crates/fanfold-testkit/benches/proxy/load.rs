@@ -1,42 +1,42 @@
-//! Many streams at once for a while, and many requests one after another while a program's memory is looked at.
+//! Parallel streams for some time, and many requests while the memory of the proxy is sampled.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fanfold_testkit::caller::Caller;
-use fanfold_testkit::upstream::{Quick, Upstream};
+use fanfold_testkit::clients::http::HttpClient;
+use fanfold_testkit::fakes::upstream::{ConstantReply, Upstream};
 use serde_json::json;
 
-use super::followed::{Followed, HEADERS, PATH};
-use super::latency::sound;
+use super::growing_conversation::{GrowingConversation, HEADERS, PATH};
+use super::latency::check_response;
 use super::{Options, ms, percentile};
 
-/// Streams that take a second or so each, one after another on every connection.
+/// Runs streams of about a second in succession on every connection.
 pub(crate) fn streams(options: &Options) -> Result<String, String> {
     let (n_streams, seconds) = (options.get("streams")?, options.get("seconds")?);
     let port = options.port("port")?;
-    let quick = Quick::new(20, Duration::from_millis(40));
+    let reply = ConstantReply::new(20, Duration::from_millis(40));
     let _upstream =
-        Upstream::quick(options.port("upstream-port")?, quick).map_err(|error| error.to_string())?;
+        Upstream::start_constant(options.port("upstream-port")?, reply).map_err(|error| error.to_string())?;
     let until = Instant::now() + Duration::from_secs(seconds);
     let (n_done, failures, firsts) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for seed in 0..n_streams {
             let (n_done, failures, firsts) = (&n_done, &failures, &firsts);
             scope.spawn(move || {
-                let mut caller = Caller::new(port);
-                let mut followed = Followed::new(seed + 1_000, 16_000, true);
+                let mut client = HttpClient::new(port);
+                let mut conversation = GrowingConversation::new(seed + 1_000, 16_000, true);
                 while Instant::now() < until {
-                    match sound(caller.post(PATH, &HEADERS, &followed.body())) {
-                        Ok(answered) => {
+                    match check_response(client.post(PATH, &HEADERS, &conversation.body())) {
+                        Ok(response) => {
                             n_done.fetch_add(1, Ordering::Relaxed);
-                            locked(firsts).push(ms(answered.first));
+                            locked(firsts).push(ms(response.first_byte));
                         }
                         Err(why) => locked(failures).push(why),
                     }
-                    followed.step(800);
+                    conversation.add_step(800);
                 }
             });
         }
@@ -49,32 +49,32 @@ pub(crate) fn streams(options: &Options) -> Result<String, String> {
     .to_string())
 }
 
-/// Requests of conversations of twenty steps on four connections; what a program holds after each fiftieth of them.
+/// Sends conversations of twenty steps on four connections, and samples the memory of a process fifty times.
 pub(crate) fn memory(options: &Options) -> Result<String, String> {
-    const N_LINES: u64 = 4;
+    const N_CONNECTIONS: u64 = 4;
     const N_STEPS: usize = 20;
     let (n_requests, pid) = (options.get("requests")?, options.get("pid")?);
     let port = options.port("port")?;
-    let quick = Quick::new(5, Duration::ZERO);
+    let reply = ConstantReply::new(5, Duration::ZERO);
     let _upstream =
-        Upstream::quick(options.port("upstream-port")?, quick).map_err(|error| error.to_string())?;
+        Upstream::start_constant(options.port("upstream-port")?, reply).map_err(|error| error.to_string())?;
     let started = Instant::now();
     let every = (n_requests / 50).max(1) as usize;
     let (n_done, failures, curve) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
-        for line in 0..N_LINES {
+        for connection in 0..N_CONNECTIONS {
             let (n_done, failures, curve) = (&n_done, &failures, &curve);
             scope.spawn(move || {
-                let mut caller = Caller::new(port);
-                let mut seed = line;
+                let mut client = HttpClient::new(port);
+                let mut seed = connection;
                 while (n_done.load(Ordering::Relaxed) as u64) < n_requests {
-                    seed += N_LINES;
-                    let mut followed = Followed::new(seed + 10_000_000, 4_000, false);
+                    seed += N_CONNECTIONS;
+                    let mut conversation = GrowingConversation::new(seed + 10_000_000, 4_000, false);
                     for _ in 0..N_STEPS {
-                        if let Err(why) = sound(caller.post(PATH, &HEADERS, &followed.body())) {
+                        if let Err(why) = check_response(client.post(PATH, &HEADERS, &conversation.body())) {
                             locked(failures).push(why);
                         }
-                        followed.step(500);
+                        conversation.add_step(500);
                         let n = n_done.fetch_add(1, Ordering::Relaxed) + 1;
                         if n.is_multiple_of(every) {
                             locked(curve).push((n, resident_kb(pid)));
@@ -92,7 +92,7 @@ pub(crate) fn memory(options: &Options) -> Result<String, String> {
     .to_string())
 }
 
-/// What a program holds in memory; none if it is not there.
+/// The resident memory of a process in kB; `None` if it does not exist.
 fn resident_kb(pid: u64) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

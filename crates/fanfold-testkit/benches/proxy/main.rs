@@ -1,34 +1,35 @@
-//! Measures what stands between an agent and its provider, with the provider and the agents in here.
+//! Measures a proxy between agents and a provider; this program is both the agents and the provider.
 //!
 //! ```text
-//! proxy latency --upstream-port U --port P --bytes N --requests N    a direct call and one through P, in turn
-//! proxy streams --upstream-port U --port P --streams N --seconds S   so many streams at once
-//! proxy memory  --upstream-port U --port P --requests N --pid PID    what a program holds while requests pass
+//! proxy latency --upstream-port U --port P --bytes N --requests N    direct requests and requests through P in turn
+//! proxy streams --upstream-port U --port P --streams N --seconds S   parallel streams
+//! proxy memory  --upstream-port U --port P --requests N --pid PID    memory of process PID during requests
 //! ```
-//! Whoever listens at P sends on to U. One line of JSON each; `cargo xtask bench proxy` runs all of it and makes tables.
+//! The proxy listens on port P and forwards to port U. Each command prints a line of JSON;
+//! `cargo xtask bench proxy` runs all of them and makes tables.
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 
-mod followed; // a conversation that grows by a step with each request
-mod latency; //  direct and proxied, in turn
-mod load; //     many streams at once, and many requests
+mod growing_conversation; // a conversation that grows by a step with each request
+mod latency; //              direct and proxied requests in turn
+mod load; //                 parallel streams, and memory during many requests
 
 use std::collections::BTreeMap;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let Some((what, rest)) = arguments.split_first() else {
-        eprintln!("nothing to measure was named; see `cargo xtask bench proxy`");
+    let Some((measurement, rest)) = arguments.split_first() else {
+        eprintln!("the measurement is missing\n\nhint: run `cargo xtask bench proxy`");
         return;
     };
-    let options = Options::read(rest);
-    let done = match what.as_str() {
+    let options = Options::parse(rest);
+    let result = match measurement.as_str() {
         "latency" => latency::run(&options),
         "streams" => load::streams(&options),
         "memory" => load::memory(&options),
-        _ => Err(format!("there is no measurement `{what}`")),
+        _ => Err(format!("unknown measurement `{measurement}`: use latency, streams or memory")),
     };
-    match done {
+    match result {
         Ok(line) => println!("{line}"),
         Err(why) => {
             eprintln!("{why}");
@@ -37,11 +38,11 @@ fn main() {
     }
 }
 
-/// The options of a measurement: numbers by their names.
+/// The options of a measurement: numbers by name.
 struct Options(BTreeMap<String, u64>);
 
 impl Options {
-    fn read(arguments: &[String]) -> Options {
+    fn parse(arguments: &[String]) -> Options {
         let pairs = arguments.chunks(2).filter_map(|pair| {
             let name = pair[0].strip_prefix("--")?;
             Some((name.to_owned(), pair.get(1)?.parse().ok()?))
@@ -54,11 +55,11 @@ impl Options {
     }
 
     fn port(&self, name: &str) -> Result<u16, String> {
-        u16::try_from(self.get(name)?).map_err(|_| format!("--{name} is no port"))
+        u16::try_from(self.get(name)?).map_err(|_| format!("--{name} is not a port"))
     }
 }
 
-/// The value below which a share of all lie, in milliseconds.
+/// The percentile of sorted values, for a `share` from 0 to 1.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)

@@ -1,9 +1,9 @@
-//! What each API accepts: the checker of its rules, the provider that goes by it, and that folding breaks none of them.
+//! Conformance to the API of each provider: tests of the rules, of the scripted provider, and of folded requests.
 //!
-//! `FANFOLD_MANY=1` draws all conversations, `FANFOLD_FAST=1` few of them.
+//! `FANFOLD_MANY=1` runs many more conversations, `FANFOLD_FAST=1` fewer.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it measured")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and prints what it measured")]
 
-mod rules; //    each rule has a body that breaks it alone, and one that just keeps it
-mod upstream; // the scripted provider answers as each API does, and fails as it is told
+mod rules; //    for each rule, a body that breaks only it and a similar one that keeps it
+mod upstream; // replies and faults of the scripted provider
 mod folded; //   folding breaks no rule

@@ -1,40 +1,40 @@
-//! 7. Dropping the analysis at any point changes no byte of views and receipts.
+//! 7. Dropping the analysis at any point changes no byte of the views and receipts.
 
 use fanfold_core::{CallId, Entry, Outcome, Policy, Session};
 
-use crate::cases::{Verdict, hold};
-use crate::deterministic::{event, same};
+use crate::cases::{Verdict, check_cases};
+use crate::determinism::{event, same};
 
-/// Two sessions of one conversation; one of them drops its analysis now and then.
-struct Pair {
-    kept: Session<'static>,
+/// Two sessions of a conversation; the second one sometimes drops its analysis.
+struct SessionPair {
+    reference: Session<'static>,
     dropped: Session<'static>,
 }
 
-impl Pair {
-    /// Does the same to both.
+impl SessionPair {
+    /// Applies a change to both.
     fn each(&mut self, change: impl Fn(&mut Session<'static>)) {
-        change(&mut self.kept);
+        change(&mut self.reference);
         change(&mut self.dropped);
     }
 
     fn compare(&mut self) -> Verdict {
-        same(&mut self.kept, &mut self.dropped)
+        same(&mut self.reference, &mut self.dropped)
     }
 }
 
 #[test]
 fn dropping_the_analysis_changes_nothing() {
-    hold(8_000, &Policy::NAMES, |case| {
+    check_cases(8_000, &Policy::NAMES, |case| {
         let mut rng = case.rng();
-        let mut pair = Pair { kept: case.session(), dropped: case.session() };
+        let mut pair = SessionPair { reference: case.session(), dropped: case.session() };
         let mut late: Option<(CallId, Outcome)> = None;
         for entry in &case.entries {
             let (entry, withheld) = match entry {
                 Entry::Step(step) if rng.percent(10) => withhold(step.clone()),
                 entry => (entry.clone(), None),
             };
-            let id = pair.kept.append(entry.clone());
+            let id = pair.reference.append(entry.clone());
             pair.dropped.append(entry);
             if rng.percent(40) {
                 pair.dropped.drop_analysis();
@@ -48,7 +48,7 @@ fn dropping_the_analysis_changes_nothing() {
             }
             late = withheld.map(|(call, outcome)| (CallId { step: id, call }, outcome));
             if rng.percent(20) {
-                let event = event(&mut rng, &pair.kept);
+                let event = event(&mut rng, &pair.reference);
                 pair.each(|session| session.apply(event.clone()));
             }
             if rng.percent(40) {
@@ -59,7 +59,7 @@ fn dropping_the_analysis_changes_nothing() {
     });
 }
 
-/// A step without the result of its last call, and that result.
+/// Removes the result of the last call of a step, and returns both.
 fn withhold(mut step: fanfold_core::Step) -> (Entry, Option<(u16, Outcome)>) {
     let last = step.calls.len().checked_sub(1);
     let withheld = last.and_then(|last| Some((last as u16, step.calls[last].result.take()?)));

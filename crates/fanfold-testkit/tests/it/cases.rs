@@ -1,4 +1,4 @@
-//! Cases from seeds. One that fails is cut down to a small one and printed in notation.
+//! Generated cases. A failing case is shrunk and printed in notation.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -9,13 +9,13 @@ use fanfold_core::{
     print_entries,
 };
 use fanfold_testkit::Rng;
-use fanfold_testkit::conversations::{Size, conversation};
+use fanfold_testkit::generators::conversations::{ConversationSize, conversation};
 use rayon::prelude::*;
 
-/// What a property says of one case.
+/// The result of a check; `Err` describes the failure.
 pub(crate) type Verdict = Result<(), String>;
 
-/// A conversation, and what it is folded by.
+/// A conversation with a policy and a window.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) seed: u64,
@@ -25,21 +25,21 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    fn of(seed: u64, policies: &[&'static str]) -> Case {
+    fn from_seed(seed: u64, policies: &[&'static str]) -> Case {
         let mut rng = Rng::new(seed ^ 0x5eed);
         let size = match rng.below(10) {
-            0..5 => Size::Short,
-            5..9 => Size::Middling,
-            _ => Size::Long,
+            0..5 => ConversationSize::Short,
+            5..9 => ConversationSize::Medium,
+            _ => ConversationSize::Long,
         };
         let window = [20, 50, 100, 200, 400, 800, 1_600, 4_000][rng.below(8)];
         let policy = policies[seed as usize % policies.len()];
         Case { seed, policy, window, entries: conversation(seed, size) }
     }
 
-    /// The one case that a person wants to see again: `FANFOLD_CASE` is a file whose first line is a policy and a window,
-    /// and whose rest is a conversation in notation.
-    fn given() -> Option<Case> {
+    /// The case in the file `FANFOLD_CASE`: a line with the policy and the window, then the conversation in
+    /// notation.
+    fn from_env() -> Option<Case> {
         let text = std::fs::read_to_string(std::env::var_os("FANFOLD_CASE")?).unwrap();
         let (first, rest) = text.split_once('\n').unwrap();
         let (policy, window) = first.split_once(' ').unwrap();
@@ -51,19 +51,19 @@ impl Case {
         Policy::named(self.policy).unwrap()
     }
 
-    /// Most of the time all of the window is room; some keep an eighth of it for the answer.
+    /// A quarter of the cases reserve an eighth of the window for the answer, the others nothing.
     pub(crate) fn budget(&self) -> Budget {
         let reserve = if self.seed % 4 == 3 { self.window / 8 } else { 0 };
         Budget::with_reserve(Tokens(self.window), Tokens(reserve))
     }
 
-    /// Every third session has prices, and folds for economy as often as a conversation of words allows.
+    /// A session of the policy. Every third one has prices, with thresholds low enough that it folds for economy.
     pub(crate) fn session(&self) -> Session<'static> {
-        self.session_by(self.policy())
+        self.session_with(self.policy())
     }
 
-    /// The same with another policy.
-    pub(crate) fn session_by(&self, mut policy: Policy) -> Session<'static> {
+    /// A session like `session`, with another policy.
+    pub(crate) fn session_with(&self, mut policy: Policy) -> Session<'static> {
         let budget = self.budget();
         if self.seed % 3 != 2 || policy.economy.is_none() {
             return Session::new(policy, budget, &Words);
@@ -87,19 +87,19 @@ impl Case {
         })
     }
 
-    /// Numbers that belong to this case.
+    /// A generator for further choices of this case.
     pub(crate) fn rng(&self) -> Rng {
         Rng::new(self.seed ^ 0xace)
     }
 }
 
-/// Whether only the quick tests are wanted: those that planted faults are tried against.
+/// True if only fast tests are to run, as for mutation tests.
 pub(crate) fn is_fast() -> bool {
     std::env::var_os("FANFOLD_FAST").is_some()
 }
 
-/// How many times fewer cases are drawn than there could be. `FANFOLD_MANY=1` draws them all, for a quiet night.
-pub(crate) fn share() -> u64 {
+/// The divisor for the number of cases: 1 with `FANFOLD_MANY=1`, for long runs.
+pub(crate) fn case_divisor() -> u64 {
     match std::env::var_os("FANFOLD_MANY") {
         Some(_) => 1,
         None if is_fast() => 16,
@@ -107,24 +107,28 @@ pub(crate) fn share() -> u64 {
     }
 }
 
-/// Says no with a message.
-pub(crate) fn no<T>(message: impl Into<String>) -> Result<T, String> {
+/// A failed check.
+pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T, String> {
     Err(message.into())
 }
 
-/// Checks a property against cases of the policies, and prints the smallest failing one that it finds.
-pub(crate) fn hold(n_cases: u64, policies: &[&'static str], property: impl Fn(&Case) -> Verdict + Sync) {
-    let n_cases = n_cases.div_ceil(share());
-    if let Some(case) = Case::given() {
+/// Checks a property on generated cases of the policies. Panics with the smallest failing case that it finds.
+pub(crate) fn check_cases(
+    n_cases: u64,
+    policies: &[&'static str],
+    property: impl Fn(&Case) -> Verdict + Sync,
+) {
+    let n_cases = n_cases.div_ceil(case_divisor());
+    if let Some(case) = Case::from_env() {
         return run(&case, &property).unwrap_or_else(|message| panic!("{message}"));
     }
     let failed = (0..n_cases).into_par_iter().find_map_first(|seed| {
-        let case = Case::of(seed, policies);
+        let case = Case::from_seed(seed, policies);
         run(&case, &property).err().map(|message| (case, message))
     });
     let Some((case, message)) = failed else { return };
     let seed = case.seed;
-    let (case, message) = shrunk(case, message, &property);
+    let (case, message) = shrink(case, message, &property);
     panic!(
         "{message}\n\nseed {seed}, policy {}, a window of {} words and a room of {}:\n\n{}\n",
         case.policy,
@@ -138,13 +142,13 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a property; a panic of the code under test is a failure like any other.
+/// Runs a property. A panic counts as a failure.
 fn run(case: &Case, property: &impl Fn(&Case) -> Verdict) -> Verdict {
-    quietly(|| property(case)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
+    catch_panic(|| property(case)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
-/// Runs something, and gives back what it panicked with, if it did, without printing that.
-pub(crate) fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+/// Runs a function. Returns the message of a panic as an error and does not print it.
+pub(crate) fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = panic::take_hook();
@@ -160,28 +164,28 @@ pub(crate) fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|panic| match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),
         (_, Some(text)) => text.clone(),
-        _ => "something".to_owned(),
+        _ => "a panic without a message".to_owned(),
     })
 }
 
-/// Takes entries, calls and words out of a case for as long as it fails.
-fn shrunk(mut case: Case, mut message: String, property: &impl Fn(&Case) -> Verdict) -> (Case, String) {
-    // Planted faults are only counted, not looked at.
-    let mut left = if is_fast() { 0 } else { 4_000 };
+/// Removes entries, calls and words from a case while it still fails.
+fn shrink(mut case: Case, mut message: String, property: &impl Fn(&Case) -> Verdict) -> (Case, String) {
+    // Mutation tests only count failures.
+    let mut n_tries = if is_fast() { 0 } else { 4_000 };
     loop {
         let smaller = candidates(&case).into_iter().find_map(|entries| {
-            left -= 1;
+            n_tries -= 1;
             let smaller = Case { entries, ..case.clone() };
-            if left < 0 { None } else { run(&smaller, property).err().map(|message| (smaller, message)) }
+            if n_tries < 0 { None } else { run(&smaller, property).err().map(|message| (smaller, message)) }
         });
         match smaller {
-            Some((found, said)) => (case, message) = (found, said),
+            Some(found) => (case, message) = found,
             None => return (case, message),
         }
     }
 }
 
-/// The same entries with something less, the largest cuts first.
+/// Smaller variants of the entries, those with the largest cuts first.
 fn candidates(case: &Case) -> Vec<Vec<Entry>> {
     let entries = &case.entries;
     let mut out = Vec::new();

@@ -1,33 +1,33 @@
-//! What always holds, line by line, against conversations from seeds and against recorded ones.
+//! Property tests of the invariants, on generated and on recorded conversations.
 //!
-//! Each file is one promise: a `check` on one view, and the properties that are made of it. `trajectories` runs all
-//! the checks over recorded conversations. `FANFOLD_FAST=1` leaves those out and draws fewer cases;
-//! `FANFOLD_MANY=1` draws all of them; `FANFOLD_CASE=file` runs one that was written down.
+//! Each file tests one invariant. Most have a `check` of a single view and properties that use it; `trajectories`
+//! runs these checks on recorded conversations. `FANFOLD_FAST=1` skips the recorded conversations and runs fewer
+//! cases, `FANFOLD_MANY=1` runs all cases, and `FANFOLD_CASE=FILE` runs the case in a file.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod cases; //         cases from seeds, cut down when they fail
-mod walks; //         conversations followed, message by message
-mod verbatim; //      1: what people wrote is sent as they wrote it
-mod paired; //        2: results and calls
-mod budget; //        3: room, counts, thresholds, pressure, overflows
-mod lossless; //      4: every handle opens
-mod stable; //        5: a view begins with the last one
-mod settled; //       6: folds stay
-mod deterministic; // 7: the same values give the same bytes
-mod analysis; //      7: and so without the analysis
-mod running; //       8: live calls
-mod newest; //        what is new stays as it is
-mod arrival; //       but for what is large
-mod again; //         what stands in view is not sent again
-mod harmless; //      9: hostile bodies, refusals
-mod transparent; //   10: what is not known passes through
-mod wishes; //        pins, focus, unfold, folds by hand
-mod tools; //         what a policy says of single tools
-mod spacing; //       how arguments are printed changes nothing
-mod regret; //        folding for economy never costs much more than not folding
-mod summaries; //     a model's summary changes nothing but itself
-mod errands; //       what a model is asked, and what becomes of its answer
-mod condensed; //     texts made short by what they are
-mod speed; //         megabytes take linear time
-mod trajectories; //  all of it on recorded conversations
+mod cases; //            generated cases, shrunk when they fail
+mod drivers; //          append a conversation message by message and inspect each view
+mod user_text; //        1: user messages are sent unchanged
+mod call_pairing; //     2: each result follows its call
+mod budget; //           3: room, counts, thresholds, pressure, overflows
+mod lossless; //         4: every handle can be recalled
+mod stable_prefix; //    5: a view begins with the previous one
+mod fold_persistence; // 6: folds stay
+mod determinism; //      7: the same input gives the same bytes
+mod analysis; //         7: also without the analysis
+mod running_calls; //    8: running calls are not folded
+mod protected_tail; //   new entries stay whole
+mod large_results; //    except large results
+mod repeated_lines; //   lines that are already in the view are not sent again
+mod malformed_input; //  9: hostile bodies, refusals
+mod pass_through; //     10: unknown fields and parts pass through
+mod user_commands; //    pins, focus, unfold, requested folds
+mod tool_rules; //       per-tool rules of policies
+mod argument_spacing; // the spacing of arguments changes nothing
+mod economy_cost; //     folding for economy never costs more than not folding
+mod summaries; //        a summary of a model changes only its own note
+mod summary_jobs; //     prompts for summaries, and the validation of the answers
+mod condensing; //       condensed texts
+mod linear_time; //      megabytes take linear time
+mod trajectories; //     all checks on recorded conversations

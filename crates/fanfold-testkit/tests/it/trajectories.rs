@@ -1,6 +1,6 @@
-//! All promises on recorded conversations: every policy, in a window of 8,000 and one of 24,000 tokens.
+//! All invariants on recorded conversations, with every policy and windows of 8,000 and 24,000 tokens.
 //!
-//! Every view is checked lightly; every eighth, and the first after each fold, deeply.
+//! Every view gets the cheap checks; every eighth, and the first after each fold, also the expensive ones.
 
 use fanfold_core::{Budget, Count, Policy, Session, Tokens};
 use fanfold_testkit::trajectories::{Trajectory, trajectories};
@@ -9,20 +9,22 @@ use fanfold_wire::{Conversation, Format};
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 
-use crate::cases::{Verdict, is_fast, no, quietly};
-use crate::walks::{Sent, apply, walk_chat};
-use crate::{budget, lossless, paired, running, settled, stable, transparent, verbatim};
+use crate::cases::{Verdict, catch_panic, fail, is_fast};
+use crate::drivers::{SentView, apply, drive_chat};
+use crate::{
+    budget, call_pairing, fold_persistence, lossless, pass_through, running_calls, stable_prefix, user_text,
+};
 
 const WINDOWS: [u64; 2] = [8_000, 24_000];
 
 #[test]
-fn recorded_conversations_keep_every_promise() {
+fn recorded_conversations_keep_the_invariants() {
     if is_fast() {
         return;
     }
     let Some(all) = trajectories() else { return };
-    // All that there are: a file that is not read would go unnoticed.
-    assert_eq!(all.len(), 280, "conversations were read");
+    // A fixed number, because a missing file would go unnoticed.
+    assert_eq!(all.len(), 280, "the number of recorded conversations");
     let mut runs: Vec<(&Trajectory, &str, u64)> = Vec::new();
     for trajectory in &all {
         for policy in Policy::NAMES {
@@ -32,7 +34,7 @@ fn recorded_conversations_keep_every_promise() {
     let failed: Vec<String> = runs
         .into_par_iter()
         .filter_map(|(trajectory, policy, window)| {
-            let verdict = quietly(|| check(trajectory, policy, window));
+            let verdict = catch_panic(|| check(trajectory, policy, window));
             let verdict = verdict.unwrap_or_else(|panic| Err(format!("panicked: {panic}")));
             verdict.err().map(|message| {
                 format!("{}/{}, {policy}, {window}: {message}", trajectory.source, trajectory.id)
@@ -47,9 +49,9 @@ fn recorded_conversations_keep_every_promise() {
     );
 }
 
-/// 9 and 10: a body in which nothing is folded leaves byte for byte as it came, whatever stands in it.
+/// 9 and 10: an unfolded body is encoded byte for byte.
 #[test]
-fn recorded_conversations_that_fit_leave_as_they_came() {
+fn recorded_conversations_that_fit_are_sent_unchanged() {
     if is_fast() {
         return;
     }
@@ -80,10 +82,10 @@ fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
         session
     };
     let messages: Vec<&RawValue> = trajectory.messages.iter().map(|message| &**message).collect();
-    let mut seen = Seen::default();
-    let mut followed = walk_chat(&messages, session(), |sent| seen.check(sent))?;
-    seen.remembered.check(&followed)?;
-    // 7: a process that has never seen it arrives at the same bytes, even if it loses its analysis now and then.
+    let mut checks = ConversationChecks::default();
+    let mut followed = drive_chat(&messages, session(), |sent| checks.check(sent))?;
+    checks.handles.check(&followed)?;
+    // 7: a new process gets the same bytes, even if it sometimes drops its analysis.
     let mut conversation = Conversation::empty(Format::Chat);
     let mut replayed = session();
     for (i, change) in conversation.append(&messages).into_iter().enumerate() {
@@ -95,37 +97,38 @@ fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
     let is_same = followed.ledger().receipts() == replayed.ledger().receipts();
     match (followed.view().ok(), replayed.view().ok()) {
         (one, other) if is_same && one == other => Ok(()),
-        _ => no("replaying gives another view"),
+        _ => fail("a replay gives another view"),
     }
 }
 
+/// The state of the checks of a conversation.
 #[derive(Default)]
-struct Seen {
+struct ConversationChecks {
     n_views: usize,
     n_receipts: usize,
-    stable: stable::Last,
-    settled: settled::Last,
-    remembered: lossless::Remembered,
+    prefix: stable_prefix::PreviousView,
+    folds: fold_persistence::PreviousFolds,
+    handles: lossless::RecordedHandles,
 }
 
-impl Seen {
-    fn check(&mut self, sent: &Sent<'_>) -> Verdict {
+impl ConversationChecks {
+    fn check(&mut self, sent: &SentView<'_>) -> Verdict {
         let n_receipts = sent.session.ledger().receipts().len();
         let is_deep = self.n_views.is_multiple_of(8) || n_receipts > self.n_receipts;
         (self.n_views, self.n_receipts) = (self.n_views + 1, n_receipts);
-        stable::check_sent(&mut self.stable, sent)?;
-        settled::check(&mut self.settled, sent.session, sent.view)?;
-        verbatim::check(sent.session, sent.view)?;
-        running::check(sent.session, sent.view)?;
+        stable_prefix::check_sent(&mut self.prefix, sent)?;
+        fold_persistence::check(&mut self.folds, sent.session, sent.view)?;
+        user_text::check(sent.session, sent.view)?;
+        running_calls::check(sent.session, sent.view)?;
         if is_deep {
             budget::check_view(sent.session, sent.view)?;
             budget::check_sent(sent)?;
-            verbatim::check_sent(sent)?;
-            paired::check_sent(sent)?;
-            transparent::check_sent(sent)?;
+            user_text::check_sent(sent)?;
+            call_pairing::check_sent(sent)?;
+            pass_through::check_sent(sent)?;
             lossless::check(sent.session, sent.view)?;
             lossless::check_sent(sent)?;
-            self.remembered.see(sent.session, sent.view)?;
+            self.handles.record(sent.session, sent.view)?;
         }
         Ok(())
     }

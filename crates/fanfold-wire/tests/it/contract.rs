@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::{Body, CallId, Edit, Entry, EntryId, Item, Place, Transcript, View, Voice, Words};
 use fanfold_testkit::Rng;
-use fanfold_testkit::bodies::{Kind, hostile, rich};
+use fanfold_testkit::generators::bodies::{BodyFormat, hostile, rich};
 use fanfold_wire::{Change, Conversation, Format, Incoming};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,13 +13,13 @@ use crate::provider_rules;
 
 const N_CASES: u64 = 2_000;
 
-fn format(kind: Kind) -> Format {
+fn format(kind: BodyFormat) -> Format {
     match kind {
-        Kind::Chat => Format::Chat,
-        Kind::Responses => Format::Responses,
-        Kind::Anthropic => Format::Anthropic,
-        Kind::ShareGpt => Format::ShareGpt,
-        Kind::Hermes => Format::Hermes,
+        BodyFormat::Chat => Format::Chat,
+        BodyFormat::Responses => Format::Responses,
+        BodyFormat::Anthropic => Format::Anthropic,
+        BodyFormat::ShareGpt => Format::ShareGpt,
+        BodyFormat::Hermes => Format::Hermes,
     }
 }
 
@@ -44,14 +44,14 @@ pub(crate) fn continue_with(conversation: &mut Conversation, body: &str) -> Opti
     conversation.continue_from(incoming).ok()
 }
 
-fn open(kind: Kind, body: &str) -> (Conversation, Transcript) {
+fn open(kind: BodyFormat, body: &str) -> (Conversation, Transcript) {
     let (conversation, changes) = Conversation::decode(body, Some(format(kind))).unwrap();
     (conversation, transcript_of(changes))
 }
 
 /// Runs a check on rich bodies of every format.
-fn for_rich(check: impl Fn(Kind, &str, &mut Rng)) {
-    for kind in Kind::ALL {
+fn for_rich(check: impl Fn(BodyFormat, &str, &mut Rng)) {
+    for kind in BodyFormat::ALL {
         for seed in 0..N_CASES {
             let body = rich(kind, seed);
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -139,7 +139,7 @@ fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
 
 #[test]
 fn unchanged_views_are_sent_byte_for_byte() {
-    let check = |kind: Kind, body: &str| {
+    let check = |kind: BodyFormat, body: &str| {
         let (conversation, transcript) = open(kind, body);
         assert_eq!(conversation.encode(&transcript, &whole(&transcript)), body);
         let messages = conversation.encode_messages(&transcript, &whole(&transcript));
@@ -147,7 +147,7 @@ fn unchanged_views_are_sent_byte_for_byte() {
     };
     for_rich(|kind, body, _| check(kind, body));
     let mut n_decoded = 0;
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for seed in 0..N_CASES {
             let body = hostile(kind, seed);
             if Conversation::decode(&body, Some(format(kind))).is_ok() {
@@ -189,7 +189,7 @@ fn folded_bodies_are_valid() {
 
 #[test]
 fn hostile_bodies_do_not_panic() {
-    for kind in Kind::ALL {
+    for kind in BodyFormat::ALL {
         for seed in 0..N_CASES {
             let body = hostile(kind, seed);
             let Ok((conversation, changes)) = Conversation::decode(&body, Some(format(kind))) else {
@@ -259,7 +259,7 @@ fn notes_keep_all_other_texts() {
         assert!(after.contains("a note of fanfold"));
         for unknown in ["hologram", "web_search_call", "compaction", "x_0", "x_1"] {
             let n = |text: &str| text.matches(unknown).count();
-            let is_merged_away = kind == Kind::Anthropic && unknown.starts_with("x_");
+            let is_merged_away = kind == BodyFormat::Anthropic && unknown.starts_with("x_");
             let is_repaired_away = !conversation.repairs().is_empty() && unknown.starts_with("x_");
             let is_thought_alone = body.contains("\"summary\":[]");
             let is_excused = is_merged_away || is_repaired_away || is_thought_alone;
@@ -300,7 +300,7 @@ fn an_edit_changes_one_location() {
         }
         let differing: Vec<_> = before.iter().zip(&after).filter(|(old, new)| *old != *new).collect();
         let n_added = after.len().abs_diff(before.len());
-        let is_several_items = kind == Kind::Responses && matches!(place, Place::Text(_));
+        let is_several_items = kind == BodyFormat::Responses && matches!(place, Place::Text(_));
         if n_added > 0 && (is_several_items || is_thought) {
             return;
         }
@@ -392,7 +392,7 @@ fn an_edited_location_decodes_as_its_stub() {
                 let is_stub =
                     now.as_deref().is_some_and(|now| now.contains("stub ü") || now.contains("args"));
                 assert!(is_stub, "{place:?} has the text {now:?} in\n{encoded}");
-            } else if kind == Kind::Responses && matches!(other, Place::Reasoning(_)) {
+            } else if kind == BodyFormat::Responses && matches!(other, Place::Reasoning(_)) {
                 // If a stub replaces several messages, their thoughts go with them.
             } else {
                 assert_eq!(before, now, "{place:?} changed {other:?} in\n{encoded}");
@@ -404,7 +404,7 @@ fn an_edited_location_decodes_as_its_stub() {
 #[test]
 fn appending_messages_equals_decoding_the_body() {
     for_rich(|kind, body, _| {
-        if kind == Kind::Responses || kind == Kind::Hermes {
+        if kind == BodyFormat::Responses || kind == BodyFormat::Hermes {
             return;
         }
         let (conversation, all) = open(kind, body);

@@ -1,17 +1,17 @@
 //! The rules of each provider: the checker shared by all test suites, by format.
 
-use fanfold_testkit::bodies::Kind;
-use fanfold_testkit::valid;
+use fanfold_testkit::contracts::message_list;
+use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_wire::Format;
 
 /// The reason why a provider would reject a body.
 pub(crate) fn check(format: Format, body: &str) -> Result<(), String> {
     let kind = match format {
-        Format::Chat => Kind::Chat,
-        Format::Responses => Kind::Responses,
-        Format::Anthropic => Kind::Anthropic,
-        Format::ShareGpt => Kind::ShareGpt,
-        Format::Hermes => Kind::Hermes,
+        Format::Chat => BodyFormat::Chat,
+        Format::Responses => BodyFormat::Responses,
+        Format::Anthropic => BodyFormat::Anthropic,
+        Format::ShareGpt => BodyFormat::ShareGpt,
+        Format::Hermes => BodyFormat::Hermes,
     };
-    valid::check(kind, body)
+    message_list::check(kind, body)
 }

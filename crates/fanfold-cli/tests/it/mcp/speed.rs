@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Engine, MachineClock, RequestInput, Terms};
 use fanfold_store::{SessionId, SqliteStore};
-use fanfold_testkit::conversations::{Size, chat_messages, conversation};
+use fanfold_testkit::generators::conversations::{ConversationSize, chat_messages, conversation};
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -71,7 +71,7 @@ fn fill(stored: &StoredSession, wanted: usize) -> (usize, usize) {
     let (mut n_messages, mut n_sessions) = (0, 0);
     while n_messages < wanted {
         let entries: Vec<_> =
-            (0..4).flat_map(|i| conversation(n_sessions as u64 * 4 + i, Size::Long)).collect();
+            (0..4).flat_map(|i| conversation(n_sessions as u64 * 4 + i, ConversationSize::Long)).collect();
         let messages: Vec<Value> = entries.iter().flat_map(chat_messages).collect();
         let body = json!({ "model": "m", "messages": messages }).to_string();
         let session = SessionId(format!("made-{n_sessions}"));

@@ -8,7 +8,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use fanfold_testkit::clients::{CLAUDE_CODE, CODEX, install, install_npm, install_python};
+use fanfold_testkit::clients::programs::{CLAUDE_CODE, CODEX, install, install_npm, install_python};
 use serde_json::Value;
 
 use super::http::Listening;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use fanfold_engine::{JobOutcome, ModelFailure, SummaryModels};
 use fanfold_provider::{ErrorClass, KeySource};
-use fanfold_testkit::summaries::{REFUSAL, careful, longer_than_its_source, with_a_made_up_quote};
-use fanfold_testkit::upstream::Fault;
+use fanfold_testkit::fakes::summaries::{
+    REFUSAL, good_summary, longer_than_its_source, with_a_made_up_quote,
+};
+use fanfold_testkit::fakes::upstream::Fault;
 
 use super::fixture::{Fixture, summary_model, summary_model_at};
 
@@ -110,7 +112,7 @@ fn invalid_json() {
 
 #[test]
 fn a_stream_that_is_closed_early() {
-    check_fault(&Fault::Die(3), &["the answer is broken"]);
+    check_fault(&Fault::Disconnect(3), &["the answer is broken"]);
 }
 
 #[test]
@@ -233,7 +235,7 @@ fn the_flaws_of_an_answer_are_recorded_although_the_retry_succeeds() {
     let fixture =
         Fixture::with(move |prompt| match n_prompts.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
             0 => REFUSAL.to_owned(),
-            _ => careful(prompt),
+            _ => good_summary(prompt),
         });
     let outcome = fixture.summarise_in_background();
     assert!(matches!(&outcome, JobOutcome::Written(written) if written.model == "little"), "{outcome}");
@@ -316,7 +318,7 @@ fn the_main_model_is_called_with_its_own_window() {
 #[test]
 fn a_truncated_answer_is_rejected() {
     let fixture = Fixture::new();
-    let content = serde_json::to_string(&careful("- files: src/a.rs")).unwrap();
+    let content = serde_json::to_string(&good_summary("- files: src/a.rs")).unwrap();
     let body = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":{content}}},"finish_reason":"length"}}]}}"#
     );
@@ -328,7 +330,7 @@ fn a_truncated_answer_is_rejected() {
 
 #[test]
 fn the_next_fold_adds_the_summary_to_the_view() {
-    let mut fixture = Fixture::with(careful);
+    let mut fixture = Fixture::with(good_summary);
     let control = Fixture::new();
     assert!(matches!(fixture.summarise_in_background(), JobOutcome::Written(_)));
     let mut control = control;

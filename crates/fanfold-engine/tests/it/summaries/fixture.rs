@@ -8,8 +8,8 @@ use fanfold_core::{Extent, Tokens, print_view};
 use fanfold_engine::{Clock, Engine, JobOutcome, SummaryModel, SummaryModels, SummaryTask};
 use fanfold_provider::{Endpoint, KeySource, ModelClient, Style, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
-use fanfold_testkit::summaries::careful;
-use fanfold_testkit::upstream::{Asked, Fault, Said, Script, Upstream};
+use fanfold_testkit::fakes::summaries::good_summary;
+use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptInput, ScriptedReply, Upstream};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,7 +41,7 @@ impl Clock for ManualClock {
 }
 
 /// The text of a prompt that a model received, in any API.
-fn prompt_text(asked: &Asked<'_>) -> String {
+fn prompt_text(asked: &ScriptInput<'_>) -> String {
     let texts = asked.body["messages"].as_array().into_iter().flatten();
     texts.map(|message| content_text(&message["content"])).collect::<Vec<_>>().join("\n")
 }
@@ -53,7 +53,8 @@ fn content_text(content: &Value) -> String {
 
 /// A model that answers each prompt by a function.
 fn model(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Upstream {
-    let script = Script::of(move |asked| Said { text: answer(&prompt_text(asked)), ..Said::default() });
+    let script =
+        Script::new(move |asked| ScriptedReply { text: answer(&prompt_text(asked)), ..ScriptedReply::default() });
     Upstream::start(Script { is_strict: false, ..script }).unwrap()
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// A fixture whose models both write valid summaries.
     pub(crate) fn new() -> Fixture {
-        Fixture::with(careful)
+        Fixture::with(good_summary)
     }
 
     /// A fixture whose summary model answers by a function. The main model writes valid summaries.
@@ -80,7 +81,7 @@ impl Fixture {
         let store = SqliteStore::open(&folder.path().join("s.db")).unwrap();
         let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as Arc<dyn Clock>);
         let mut fixture =
-            Fixture { folder, clock, engine, summary: model(answer), main: model(careful), n_messages: 0 };
+            Fixture { folder, clock, engine, summary: model(answer), main: model(good_summary), n_messages: 0 };
         fixture.send(130);
         fixture
     }

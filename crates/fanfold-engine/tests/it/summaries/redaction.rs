@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use fanfold_engine::JobOutcome;
-use fanfold_testkit::summaries::careful;
+use fanfold_testkit::fakes::summaries::good_summary;
 use serde_json::json;
 
 use super::fixture::{Fixture, WINDOW};
@@ -30,7 +30,7 @@ fn secrets_are_neither_sent_nor_stored_in_summaries() {
         seen.push_str(&prompt.system);
         seen.push_str(&prompt.user);
         // A model that knows the secret from elsewhere writes it into the summary.
-        Ok(careful(&prompt.user)
+        Ok(good_summary(&prompt.user)
             .replace("## Active State\n", &format!("## Active State\nthe key is {leaked}\n")))
     });
     let task = fanfold_engine::SummaryTask { session: &id("t"), focus: "", is_by_hand: true };

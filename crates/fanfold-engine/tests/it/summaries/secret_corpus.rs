@@ -10,7 +10,7 @@ use fanfold_core::{
 use fanfold_engine::{JobOutcome, SummaryModels, summarise_unstored};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
-use fanfold_testkit::summaries::careful;
+use fanfold_testkit::fakes::summaries::good_summary;
 
 use super::stored::models;
 
@@ -69,7 +69,7 @@ fn prompts_and_summary(session: &Session<'static>, window: u64) -> (String, Stri
     let mut models: SummaryModels = models(move |prompt| {
         let mut seen = seen.lock().unwrap();
         seen.push_str(&prompt.user);
-        Ok(careful(&prompt.user))
+        Ok(good_summary(&prompt.user))
     });
     models.models[0].window = Tokens(window);
     let (summary, outcome) = summarise_unstored(session, "", &models, Millis(1_794_751_764_000), &mut |_| {});

@@ -1,12 +1,12 @@
 //! The rules of Anthropic Messages.
 
-use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::generators::bodies::BodyFormat;
 use serde_json::{Value, json};
 
-use super::{Example, check, push, repeat};
+use super::{RuleExample, check, push, repeat};
 
 #[test]
-fn every_rule_of_anthropic_is_tried() {
+fn every_rule_of_anthropic_is_tested() {
     let base = json!({ "model": "m", "max_tokens": 2000, "thinking": { "type": "enabled", "budget_tokens": 1024 },
         "system": [{ "type": "text", "text": "Be brief.", "cache_control": { "type": "ephemeral", "ttl": "1h" } }],
         "tools": [{ "name": "read", "input_schema": { "type": "object" } }],
@@ -25,8 +25,8 @@ fn every_rule_of_anthropic_is_tried() {
             { "role": "assistant", "content": [{ "type": "text", "text": "Done." }] },
             { "role": "user", "content": [{ "type": "text", "text": "Thanks." }] }] });
     let shape = [
-        Example("`model` is a text", |b| b["model"] = "".into(), |b| b["model"] = "x".into()),
-        Example(
+        RuleExample("`model` is a string", |b| b["model"] = "".into(), |b| b["model"] = "x".into()),
+        RuleExample(
             "`max_tokens` is a number",
             |b| b["max_tokens"] = "2000".into(),
             |b| {
@@ -34,25 +34,25 @@ fn every_rule_of_anthropic_is_tried() {
                 b["thinking"] = Value::Null;
             },
         ),
-        Example(
-            "`messages` is a list of 1 to 100,000",
+        RuleExample(
+            "`messages` has 1 to 100,000 entries",
             |b| b["messages"] = json!([]),
             |b| b["messages"] = json!([{ "role": "user", "content": "x" }]),
         ),
-        Example(
-            "`messages` is a list of 1 to 100,000",
+        RuleExample(
+            "`messages` has 1 to 100,000 entries",
             |b| b["messages"] = vec![json!({ "role": "user", "content": "x" }); 100_001].into(),
             |b| b["messages"] = vec![json!({ "role": "user", "content": "x" }); 100_000].into(),
         ),
-        Example(
-            "a role is user or assistant, or system right behind a user message and before a reply",
+        RuleExample(
+            "a role is user or assistant, or system between a user message and a reply",
             |b| push(b, "messages", json!({ "role": "tool", "content": "x" })),
             |b| push(b, "messages", json!({ "role": "system", "content": "x" })),
         ),
-        Example(
-            "a role is user or assistant, or system right behind a user message and before a reply",
+        RuleExample(
+            "a role is user or assistant, or system between a user message and a reply",
             |b| b["messages"].as_array_mut().unwrap().insert(4, json!({ "role": "system", "content": "x" })),
-            // Behind a reply that ends in a server's tool, too.
+            // Also after a reply that ends with a server tool.
             |b| {
                 b["messages"].as_array_mut().unwrap().truncate(4);
                 b["messages"][3]["content"] = json!([
@@ -62,8 +62,8 @@ fn every_rule_of_anthropic_is_tried() {
                 push(b, "messages", json!({ "role": "system", "content": "x" }));
             },
         ),
-        Example(
-            "the first message is the user's",
+        RuleExample(
+            "the first message is from the user",
             |b| {
                 b["messages"]
                     .as_array_mut()
@@ -72,18 +72,18 @@ fn every_rule_of_anthropic_is_tried() {
             },
             |b| b["messages"].as_array_mut().unwrap().insert(0, json!({ "role": "user", "content": "x" })),
         ),
-        Example(
-            "a message has a content that is not empty",
+        RuleExample(
+            "a message has non-empty content",
             |b| b["messages"][0]["content"] = "".into(),
             |b| b["messages"][0]["content"] = "x".into(),
         ),
-        Example(
-            "a text has more than white space",
+        RuleExample(
+            "a text has more than whitespace",
             |b| b["messages"][4]["content"][0]["text"] = " \n".into(),
             |b| b["messages"][4]["content"][0]["text"] = " .".into(),
         ),
-        Example(
-            "a last message of the assistant does not end in white space",
+        RuleExample(
+            "a final assistant message does not end in whitespace",
             |b| {
                 b["thinking"] = Value::Null;
                 b["messages"].as_array_mut().unwrap().pop();
@@ -91,13 +91,13 @@ fn every_rule_of_anthropic_is_tried() {
             },
             |b| b["messages"][3]["content"][0]["text"] = "Done. ".into(),
         ),
-        Example(
-            "a block is of a type that the API knows",
+        RuleExample(
+            "a block has a known type",
             |b| b["messages"][4]["content"][0] = json!({ "type": "hologram" }),
             |b| b["messages"][4]["content"][0] = json!({ "type": "container_upload", "file_id": "file_1" }),
         ),
-        Example(
-            "a block stands in a message of a role that may have it",
+        RuleExample(
+            "a block has a type that the role of its message allows",
             |b| {
                 b["messages"][3]["content"][0] =
                     json!({ "type": "image", "source": { "type": "url", "url": "https://x.org/a.png" } });
@@ -107,30 +107,30 @@ fn every_rule_of_anthropic_is_tried() {
                     json!({ "type": "image", "source": { "type": "url", "url": "https://x.org/a.png" } });
             },
         ),
-        Example(
-            "blocks and messages have no fields that the API does not know",
+        RuleExample(
+            "blocks and messages have no unknown fields",
             |b| b["messages"][4]["content"][0]["mood"] = "good".into(),
             |b| b["messages"][4]["content"][0]["citations"] = Value::Null,
         ),
-        Example(
-            "`system` is a text or a list of texts",
+        RuleExample(
+            "`system` is a string or a list of texts",
             |b| b["system"] = json!({}),
             |b| b["system"] = "Be brief.".into(),
         ),
-        Example(
-            "tools have different names of at most 128 letters, digits, `_` and `-`, and a schema of an object",
+        RuleExample(
+            "tools have different names of at most 128 letters, digits, `_` and `-`, and an object schema",
             |b| push(b, "tools", json!({ "name": "write" })),
             |b| push(b, "tools", json!({ "type": "web_search_20250305", "name": "web_search" })),
         ),
-        Example(
-            "the schema of a tool has no choice at its top",
+        RuleExample(
+            "a tool schema has no `oneOf`, `allOf` or `anyOf` at the top level",
             |b| b["tools"][0]["input_schema"]["anyOf"] = json!([{ "required": ["path"] }]),
             |b| {
                 b["tools"][0]["input_schema"]["properties"] =
                     json!({ "path": { "anyOf": [{ "type": "string" }, { "type": "null" }] } });
             },
         ),
-        Example(
+        RuleExample(
             "a request with calls or results defines tools",
             |b| b["tools"] = json!([]),
             |b| {
@@ -138,8 +138,8 @@ fn every_rule_of_anthropic_is_tried() {
                 b["messages"] = json!([{ "role": "user", "content": "x" }]);
             },
         ),
-        Example(
-            "an image or a document has a source: data of a known kind, an address or a file",
+        RuleExample(
+            "an image or a document has a source: data of a supported media type, a URL or a file",
             |b| {
                 b["messages"][4]["content"][0] = json!({ "type": "image", "source": {
                     "type": "base64", "media_type": "image/tiff", "data": "AA" } });
@@ -149,8 +149,8 @@ fn every_rule_of_anthropic_is_tried() {
                     "type": "base64", "media_type": "image/webp", "data": "AA" } });
             },
         ),
-        Example(
-            "an image or a document has a source: data of a known kind, an address or a file",
+        RuleExample(
+            "an image or a document has a source: data of a supported media type, a URL or a file",
             |b| b["messages"][4]["content"][0] = json!({ "type": "document", "title": "A letter" }),
             |b| {
                 b["messages"][4]["content"][0] = json!({ "type": "document", "source": {
@@ -159,8 +159,8 @@ fn every_rule_of_anthropic_is_tried() {
         ),
     ];
     let calls = [
-        Example(
-            "a call has an id of letters, digits, `_` and `-`",
+        RuleExample(
+            "a call id has only letters, digits, `_` and `-`",
             |b| {
                 b["messages"][1]["content"][2]["id"] = "a.1".into();
                 b["messages"][2]["content"][1]["tool_use_id"] = "a.1".into();
@@ -170,7 +170,7 @@ fn every_rule_of_anthropic_is_tried() {
                 b["messages"][2]["content"][1]["tool_use_id"] = "a_-1".into();
             },
         ),
-        Example(
+        RuleExample(
             "calls have different ids",
             |b| {
                 let again = json!([b["messages"][1], b["messages"][2]]);
@@ -180,27 +180,27 @@ fn every_rule_of_anthropic_is_tried() {
             },
             |b| b["messages"].as_array_mut().unwrap().truncate(3),
         ),
-        Example(
-            "a called tool has a name of at most 200 letters, digits, `_` and `-`",
+        RuleExample(
+            "the name of a called tool has at most 200 letters, digits, `_` and `-`",
             |b| b["messages"][1]["content"][2]["name"] = repeat("n", 201).into(),
             |b| b["messages"][1]["content"][2]["name"] = repeat("n", 200).into(),
         ),
-        Example(
+        RuleExample(
             "the input of a call is an object",
             |b| b["messages"][1]["content"][2]["input"] = "{}".into(),
             |b| b["messages"][1]["content"][2]["input"] = json!({ "path": null }),
         ),
-        Example(
-            "every call has its result in the message right behind it",
+        RuleExample(
+            "every call has a result in the next message",
             |b| drop(b["messages"][2]["content"].as_array_mut().unwrap().remove(0)),
             |b| drop(b["messages"][2]["content"].as_array_mut().unwrap().remove(2)),
         ),
-        Example(
-            "a result answers a call of the message right before it",
+        RuleExample(
+            "a result belongs to a call of the previous message",
             |b| b["messages"][4]["content"] = json!([{ "type": "tool_result", "tool_use_id": "c" }]),
             |b| b["messages"][4]["content"] = json!([{ "type": "text", "text": "c" }]),
         ),
-        Example(
+        RuleExample(
             "a call has one result",
             |b| {
                 let again = b["messages"][2]["content"][0].clone();
@@ -208,18 +208,18 @@ fn every_rule_of_anthropic_is_tried() {
             },
             |b| b["messages"][2]["content"].as_array_mut().unwrap().swap(0, 1),
         ),
-        Example(
-            "results come before anything else in their message",
+        RuleExample(
+            "results are the first blocks of a message",
             |b| b["messages"][2]["content"].as_array_mut().unwrap().swap(1, 2),
             |b| b["messages"][2]["content"].as_array_mut().unwrap().swap(0, 1),
         ),
-        Example(
+        RuleExample(
             "a result is a text or a list of texts, images and documents",
             |b| b["messages"][2]["content"][1]["content"] = json!([{ "type": "tool_use" }]),
             |b| b["messages"][2]["content"][1]["content"] = json!([]),
         ),
-        Example(
-            "a result that is an error has texts alone",
+        RuleExample(
+            "an error result has only texts",
             |b| {
                 b["messages"][2]["content"][0]["content"] =
                     json!([{ "type": "image", "source": { "type": "url", "url": "https://x.org/a.png" } }]);
@@ -229,8 +229,8 @@ fn every_rule_of_anthropic_is_tried() {
                     json!([{ "type": "image", "source": { "type": "url", "url": "https://x.org/a.png" } }]);
             },
         ),
-        Example(
-            "a call of a server's tool has its result behind it in the same message",
+        RuleExample(
+            "a server tool call has its result after it in the same message",
             |b| {
                 b["messages"][3]["content"] = json!([
                     { "type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {} },
@@ -243,8 +243,8 @@ fn every_rule_of_anthropic_is_tried() {
             },
         ),
     ];
-    let servers = [Example(
-        "a result of a server's tool has its call before it",
+    let servers = [RuleExample(
+        "a server tool result has its call before it",
         |b| {
             b["messages"][3]["content"] = json!([
                     { "type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [] },
@@ -257,13 +257,13 @@ fn every_rule_of_anthropic_is_tried() {
         },
     )];
     let thoughts = [
-        Example(
-            "a thought is a text with its signature, or sealed data",
+        RuleExample(
+            "a thinking block has a text and a signature, or redacted data",
             |b| b["messages"][1]["content"][0]["signature"] = "".into(),
             |b| b["messages"][1]["content"][0] = json!({ "type": "redacted_thinking", "data": "x" }),
         ),
-        Example(
-            "a thought is not the last block of a message",
+        RuleExample(
+            "a thinking block is not the last block of a message",
             |b| {
                 push(
                     &mut b["messages"][3],
@@ -276,42 +276,42 @@ fn every_rule_of_anthropic_is_tried() {
                 b["messages"][3]["content"].as_array_mut().unwrap().insert(0, thought);
             },
         ),
-        Example(
-            "with thinking on, a last reply, or one whose calls were just answered, begins with a thought",
+        RuleExample(
+            "with thinking enabled, a final reply or one with just answered calls begins with a thinking block",
             |b| {
                 b["messages"].as_array_mut().unwrap().truncate(3);
                 b["messages"][1]["content"].as_array_mut().unwrap().remove(0);
             },
-            // Of older replies it is not asked.
+            // Older replies need no thinking block.
             |b| drop(b["messages"][1]["content"].as_array_mut().unwrap().remove(0)),
         ),
-        Example(
-            "with thinking on, a last reply, or one whose calls were just answered, begins with a thought",
+        RuleExample(
+            "with thinking enabled, a final reply or one with just answered calls begins with a thinking block",
             |b| drop(b["messages"].as_array_mut().unwrap().pop()),
             |b| {
                 b["messages"].as_array_mut().unwrap().pop();
                 b["thinking"] = json!({ "type": "disabled" });
             },
         ),
-        Example(
-            "a budget of thoughts is from 1024 and less than `max_tokens`",
+        RuleExample(
+            "the thinking budget is at least 1024 and less than `max_tokens`",
             |b| b["thinking"]["budget_tokens"] = 1023.into(),
             |b| b["max_tokens"] = 1025.into(),
         ),
-        Example(
-            "a budget of thoughts is from 1024 and less than `max_tokens`",
+        RuleExample(
+            "the thinking budget is at least 1024 and less than `max_tokens`",
             |b| b["max_tokens"] = 1024.into(),
             |b| b["thinking"] = json!({ "type": "adaptive" }),
         ),
-        Example(
-            "with thinking on, no tool is forced",
+        RuleExample(
+            "with thinking enabled, no tool is forced",
             |b| b["tool_choice"] = json!({ "type": "tool", "name": "read" }),
             |b| b["tool_choice"] = json!({ "type": "auto" }),
         ),
     ];
     let marks = [
-        Example(
-            "there are at most 4 cache marks, in tools, system and messages together",
+        RuleExample(
+            "there are at most 4 cache markers in tools, system and messages together",
             |b| {
                 b["tools"][0]["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" });
                 for i in [2, 3, 4] {
@@ -324,23 +324,23 @@ fn every_rule_of_anthropic_is_tried() {
                 b["messages"][4]["content"][0]["cache_control"] = json!({ "type": "ephemeral" });
             },
         ),
-        Example(
-            "a cache mark is ephemeral, for 5m or 1h",
+        RuleExample(
+            "a cache marker is ephemeral with a ttl of 5m or 1h",
             |b| b["messages"][2]["content"][1]["cache_control"]["ttl"] = "2h".into(),
             |b| b["messages"][2]["content"][1]["cache_control"]["ttl"] = "5m".into(),
         ),
-        Example(
-            "cache marks for 1h come before those for 5m",
+        RuleExample(
+            "cache markers with a ttl of 1h come before those with 5m",
             |b| b["messages"][4]["content"][0]["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" }),
             |b| b["messages"][2]["content"][1]["cache_control"]["ttl"] = "1h".into(),
         ),
-        Example(
-            "no cache mark stands on a thought or on an empty text",
+        RuleExample(
+            "thinking blocks and empty texts have no cache marker",
             |b| b["messages"][1]["content"][0]["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" }),
             |b| b["messages"][1]["content"][1]["cache_control"] = json!({ "type": "ephemeral", "ttl": "1h" }),
         ),
     ];
-    let examples: Vec<Example> =
+    let examples: Vec<RuleExample> =
         shape.into_iter().chain(calls).chain(servers).chain(thoughts).chain(marks).collect();
-    check(Kind::Anthropic, &base, &examples);
+    check(BodyFormat::Anthropic, &base, &examples);
 }

@@ -1,12 +1,12 @@
 //! The rules of Responses.
 
-use fanfold_testkit::bodies::Kind;
+use fanfold_testkit::generators::bodies::BodyFormat;
 use serde_json::{Value, json};
 
-use super::{Example, check, push, repeat};
+use super::{RuleExample, check, push, repeat};
 
 #[test]
-fn every_rule_of_responses_is_tried() {
+fn every_rule_of_responses_is_tested() {
     let base = json!({ "model": "m", "store": false, "tools": [
             { "type": "function", "name": "read", "parameters": { "type": "object" } }],
         "input": [
@@ -21,62 +21,62 @@ fn every_rule_of_responses_is_tried() {
                 { "type": "output_text", "text": "Done.", "annotations": [] }] },
             { "type": "message", "role": "user", "content": "Thanks." }] });
     let examples = [
-        Example("`model` is a text", |b| b["model"] = Value::Null, |b| b["model"] = "x".into()),
-        Example(
-            "`input` is a text or a list, and not empty",
+        RuleExample("`model` is a string", |b| b["model"] = Value::Null, |b| b["model"] = "x".into()),
+        RuleExample(
+            "`input` is a non-empty string or list",
             |b| b["input"] = "".into(),
             |b| b["input"] = "Read.".into(),
         ),
-        Example(
-            "an item is of a type that the API knows",
+        RuleExample(
+            "an item has a known type",
             |b| push(b, "input", json!({ "type": "hologram" })),
             |b| push(b, "input", json!({ "type": "compaction", "encrypted_content": "sealed" })),
         ),
-        Example(
+        RuleExample(
             "a role is user, assistant, system or developer",
             |b| b["input"][7]["role"] = "tool".into(),
             |b| b["input"][7]["role"] = "developer".into(),
         ),
-        Example(
-            "a message has a content",
+        RuleExample(
+            "a message has content",
             |b| b["input"][7]["content"] = Value::Null,
             |b| b["input"][7]["content"] = "".into(),
         ),
-        Example(
-            "a part is of a type that its role may have",
+        RuleExample(
+            "a part has a type that its role allows",
             |b| b["input"][6]["content"][0]["type"] = "input_text".into(),
             |b| b["input"][6]["content"][0] = json!({ "type": "refusal", "refusal": "No." }),
         ),
-        Example(
-            "a part of text has a text",
+        RuleExample(
+            "a text part has a text",
             |b| b["input"][0]["content"][0]["text"] = Value::Null,
             |b| b["input"][0]["content"][0]["text"] = "".into(),
         ),
-        Example(
-            "an id is of letters, digits, `_` and `-`, begins as its type wants it, and has at most 64 of them",
+        RuleExample(
+            "an id has at most 64 letters, digits, `_` and `-`, and the prefix of its type",
             |b| b["input"][2]["id"] = "call_1".into(),
             |b| b["input"][2]["id"] = format!("fc_{}", repeat("x", 61)).into(),
         ),
-        Example(
-            "an id is of letters, digits, `_` and `-`, begins as its type wants it, and has at most 64 of them",
+        RuleExample(
+            "an id has at most 64 letters, digits, `_` and `-`, and the prefix of its type",
             |b| b["input"][2]["id"] = "fc_1.2".into(),
             |b| b["input"][2]["id"] = "fc_1-2".into(),
         ),
-        Example(
-            "a text has at most 10,485,760 letters",
+        RuleExample(
+            "a text has at most 10,485,760 characters",
             |b| b["input"][4]["output"] = repeat("ä", 10_485_761).into(),
             |b| b["input"][4]["output"] = repeat("ä", 10_485_760).into(),
         ),
-        Example(
-            "an output has its call before it, of its own kind",
+        RuleExample(
+            "an output follows a call of its type",
             |b| {
                 let other = json!({ "type": "custom_tool_call_output", "call_id": "a", "output": "" });
                 push(b, "input", other);
             },
             |b| b["input"].as_array_mut().unwrap().swap(4, 5),
         ),
-        Example(
-            "no two items have one id",
+        RuleExample(
+            "items have different ids",
             |b| {
                 let again = b["input"][6].clone();
                 push(b, "input", again);
@@ -87,8 +87,8 @@ fn every_rule_of_responses_is_tried() {
                 push(b, "input", again);
             },
         ),
-        Example(
-            "a call has a `call_id` of at most 64 letters",
+        RuleExample(
+            "a `call_id` has 1 to 64 characters",
             |b| {
                 b["input"][2]["call_id"] = repeat("x", 65).into();
                 b["input"][4]["call_id"] = repeat("x", 65).into();
@@ -98,28 +98,28 @@ fn every_rule_of_responses_is_tried() {
                 b["input"][4]["call_id"] = repeat("x", 64).into();
             },
         ),
-        Example(
-            "a called tool has a name of at most 128 letters, digits, `_` and `-`",
+        RuleExample(
+            "the name of a called tool has at most 128 letters, digits, `_` and `-`",
             |b| b["input"][2]["name"] = "".into(),
             |b| b["input"][2]["name"] = repeat("n", 128).into(),
         ),
-        Example(
-            "arguments and inputs are texts",
+        RuleExample(
+            "arguments and inputs are strings",
             |b| b["input"][3]["input"] = json!({}),
             |b| b["input"][3]["input"] = "".into(),
         ),
-        Example(
-            "an output is a text or a list of parts",
+        RuleExample(
+            "an output is a string or a list of parts",
             |b| b["input"][4]["output"] = Value::Null,
             |b| b["input"][4]["output"] = "".into(),
         ),
-        Example(
-            "every call has its output",
+        RuleExample(
+            "every call has an output",
             |b| drop(b["input"].as_array_mut().unwrap().remove(4)),
             |b| b["input"].as_array_mut().unwrap().swap(4, 5),
         ),
-        Example(
-            "an output has its call before it, of its own kind",
+        RuleExample(
+            "an output follows a call of its type",
             |b| push(b, "input", json!({ "type": "function_call_output", "call_id": "c", "output": "" })),
             |b| {
                 let call = json!({ "type": "local_shell_call", "call_id": "c", "action": {} });
@@ -127,8 +127,8 @@ fn every_rule_of_responses_is_tried() {
                 push(b, "input", json!({ "type": "local_shell_call_output", "call_id": "c", "output": "" }));
             },
         ),
-        Example(
-            "a call is answered once",
+        RuleExample(
+            "a call has one result",
             |b| {
                 let again = b["input"][4].clone();
                 push(b, "input", again);
@@ -138,7 +138,7 @@ fn every_rule_of_responses_is_tried() {
                 push(b, "input", late);
             },
         ),
-        Example(
+        RuleExample(
             "calls have different `call_id`s",
             |b| {
                 let again =
@@ -152,13 +152,13 @@ fn every_rule_of_responses_is_tried() {
                 push(b, "input", json!({ "type": "function_call_output", "call_id": "c", "output": "" }));
             },
         ),
-        Example(
-            "a thought has its summary",
+        RuleExample(
+            "a reasoning item has a summary",
             |b| drop(b["input"][1].as_object_mut().unwrap().remove("summary")),
             |b| b["input"][1]["summary"] = json!([{ "type": "summary_text", "text": "hm" }]),
         ),
-        Example(
-            "a thought is followed by its item",
+        RuleExample(
+            "a reasoning item is followed by the item that it belongs to",
             |b| {
                 let thought = json!({ "type": "reasoning", "summary": [] });
                 b["input"].as_array_mut().unwrap().insert(7, thought);
@@ -168,16 +168,16 @@ fn every_rule_of_responses_is_tried() {
                 b["input"].as_array_mut().unwrap().insert(2, thought);
             },
         ),
-        Example(
-            "with `store: false` a thought comes with its sealed content",
+        RuleExample(
+            "with `store: false`, a reasoning item has its encrypted content",
             |b| drop(b["input"][1].as_object_mut().unwrap().remove("encrypted_content")),
             |b| {
                 b["store"] = true.into();
                 b["input"][1].as_object_mut().unwrap().remove("encrypted_content");
             },
         ),
-        Example(
-            "with `store: false` nothing is named that the provider would have to keep",
+        RuleExample(
+            "with `store: false`, nothing refers to stored items",
             |b| push(b, "input", json!({ "type": "item_reference", "id": "msg_9" })),
             |b| {
                 b["store"] = true.into();
@@ -186,21 +186,21 @@ fn every_rule_of_responses_is_tried() {
                 push(b, "input", json!({ "type": "function_call_output", "call_id": "z", "output": "" }));
             },
         ),
-        Example(
-            "an item has no fields that the API does not know",
+        RuleExample(
+            "an item has no unknown fields",
             |b| b["input"][4]["mood"] = "good".into(),
             |b| b["input"][4]["status"] = "completed".into(),
         ),
-        Example(
+        RuleExample(
             "functions have different names of at most 128 letters, digits, `_` and `-`",
             |b| push(b, "tools", json!({ "type": "function", "name": "read" })),
             |b| push(b, "tools", json!({ "type": "function", "name": "write" })),
         ),
-        Example(
-            "the parameters of a function are a schema of an object",
+        RuleExample(
+            "the parameters of a function are an object schema",
             |b| b["tools"][0]["parameters"] = json!({ "type": "string" }),
             |b| b["tools"][0]["parameters"] = Value::Null,
         ),
     ];
-    check(Kind::Responses, &base, &examples);
+    check(BodyFormat::Responses, &base, &examples);
 }
