@@ -1,8 +1,10 @@
 //! Receipts, notices and errors as JSON.
 
 use fanfold_core::summary::Flaw;
-use fanfold_core::{Contributor, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt, ViewFault};
-use fanfold_engine::{Followed, FoldedConversation, JobOutcome};
+use fanfold_core::{
+    Contributor, Feedback, FoldTarget, Ledger, Notice, Overflow, Place, Reason, Receipt, ViewFault,
+};
+use fanfold_engine::{FoldedConversation, JobOutcome};
 use serde_json::{Value, json};
 
 use crate::commands::SummaryOutcome;

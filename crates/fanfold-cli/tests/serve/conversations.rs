@@ -45,7 +45,8 @@ fn upstream_requests_are_valid_and_keep_user_text() {
                 let forwarded = arrived(&upstream, &mut caller, path, &body);
                 n_requests += 1;
                 n_changed += usize::from(forwarded != body);
-                let wrong = find_regression(kind, &body, &forwarded).or(missing_user_text(kind, &body, &forwarded));
+                let wrong =
+                    find_regression(kind, &body, &forwarded).or(missing_user_text(kind, &body, &forwarded));
                 assert_eq!(wrong, None, "seed {seed}\ncame: {body}\nleft: {forwarded}");
             }
         }

@@ -120,7 +120,9 @@ fn fingerprint_in(note: &SessionEvent, digits: &str) -> Option<String> {
             .iter()
             .find(|(known, ..)| known == digits)
             .map(|(.., fingerprint)| fingerprint.clone()),
-        SessionEvent::Inherited { events } => events.iter().find_map(|event| fingerprint_in(&event.note()?, digits)),
+        SessionEvent::Inherited { events } => {
+            events.iter().find_map(|event| fingerprint_in(&event.note()?, digits))
+        }
         _ => None,
     }
 }

@@ -133,7 +133,11 @@ impl<'s> OriginalReader<'s> {
             let SessionEvent::Fold(fold) = &noted.event else { continue };
             for (digits, original, fingerprint) in &fold.handles {
                 if let Ok(handle) = digits.parse() {
-                    recorded.entry(handle).or_insert((fold, originals::from_json(original), fingerprint.as_str()));
+                    recorded.entry(handle).or_insert((
+                        fold,
+                        originals::from_json(original),
+                        fingerprint.as_str(),
+                    ));
                 }
             }
         }

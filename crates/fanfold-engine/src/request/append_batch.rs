@@ -55,13 +55,13 @@ impl<'a> AppendBatch<'a> {
                 tip: None,
             })),
             Some(row) if row.ended.is_some() => {
-                self.ops.push(Op::Update(session.clone(), SessionChange::Reopen))
+                self.ops.push(Op::Update(session.clone(), SessionUpdate::Reopen))
             }
             Some(_) => {}
         }
         let current = self.row.and_then(|row| row.model.as_deref());
         if let Some(model) = conversation.model().filter(|model| Some(*model) != current) {
-            self.ops.push(Op::Update(session.clone(), SessionChange::Model(model.to_owned())));
+            self.ops.push(Op::Update(session.clone(), SessionUpdate::Model(model.to_owned())));
         }
     }
 

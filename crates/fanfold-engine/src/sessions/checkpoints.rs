@@ -86,13 +86,17 @@ impl Engine {
         };
         let row = self.row(session)?;
         let past = SessionLog::read(&*self.store, session)?;
-        let (checkpoint, undone) = (Some(name.to_owned()), past.undone_events(past.events.len()));
+        let undone = past.undone_events(past.events.len());
         let mut since = past.undone_by_restore(name, past.events.len());
         since.retain(|i| !undone.contains(i));
         let is_fold = |i: &&usize| matches!(past.events[**i].event, SessionEvent::Fold(_));
         let n_undone = since.iter().filter(is_fold).count();
-        let moved =
-            TipMove { reason: MoveReason::Restored, from: to_text(row.tip), to: to_text(checkpoint.tip), checkpoint };
+        let moved = TipMove {
+            reason: MoveReason::Restored,
+            from: to_text(row.tip),
+            to: to_text(checkpoint.tip),
+            checkpoint: Some(name.to_owned()),
+        };
         if !since.is_empty() || row.tip != checkpoint.tip {
             self.move_tip(&row, checkpoint.tip, moved)?;
         }
@@ -114,8 +118,12 @@ impl Engine {
         };
         let tip = self.node_at(&row, n_after)?;
         if row.tip != tip {
-            let moved =
-                TipMove { reason: MoveReason::Rewound, from: to_text(row.tip), to: to_text(tip), checkpoint: None };
+            let moved = TipMove {
+                reason: MoveReason::Rewound,
+                from: to_text(row.tip),
+                to: to_text(tip),
+                checkpoint: None,
+            };
             self.move_tip(&row, tip, moved)?;
         }
         Ok(MoveOutcome { n_before: row.n_messages, n_after, n_undone: 0 })

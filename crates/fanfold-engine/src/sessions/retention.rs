@@ -4,7 +4,7 @@ use fanfold_store::{Batch, Millis, Op, SessionFilter, SessionId, SessionRow, rea
 
 use crate::engine::{Engine, OpError};
 use crate::log::events::{LoggedEvent, SessionEvent};
-use crate::log::session_log:: SessionLog, FORKED;
+use crate::log::session_log::{FORKED, SessionLog};
 
 /// Selects old sessions for deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_provider::{ModelAnswer, ModelClient, ModelPrompt, ProviderError};
+use fanfold_provider::{ModelAnswer, ModelPrompt, ProviderError};
 
 /// Answers prompts of summary jobs.
 pub trait SummaryWriter: Send + Sync {

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
-use fanfold_engine::{Clock, Engine, FoldOutcome, LoggedEvent, RequestError, SessionEvent, RewindTarget, Terms};
+use fanfold_engine::{
+    Clock, Engine, FoldOutcome, LoggedEvent, RequestError, RewindTarget, SessionEvent, Terms,
+};
 use fanfold_store::{MemoryStore, Millis, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 //! A test has the number of the defect and the name of the correct behaviour. Its comment describes the defect.
 
 use fanfold_core::{Budget, Extent, Policy, Session, Strategy, Tokens, Words, parse};
-use fanfold_engine::{FoldOutcome, LoggedEvent, SessionEvent, RewindTarget};
+use fanfold_engine::{FoldOutcome, LoggedEvent, RewindTarget, SessionEvent};
 use fanfold_store::search::{LiveMessages, Query, SearchRequest, SearchSpec, Searcher};
 use fanfold_store::{SessionFilter, SessionId};
 use serde_json::{Value, json};

@@ -44,7 +44,11 @@ fn hidden_recalls_are_inserted_from_cache_store_and_forks() {
     );
     engine.clear_cache();
     assert_eq!(recognise(&engine, &body), (recognised, first.clone()), "from the store");
-    assert_eq!(engine.insert_hidden_recalls(&id("s"), &body, Format::Chat).unwrap(), first, "in a named session");
+    assert_eq!(
+        engine.insert_hidden_recalls(&id("s"), &body, Format::Chat).unwrap(),
+        first,
+        "in a named session"
+    );
     let fork = engine.fork(&id("s"), None, None).unwrap();
     for _ in 0..2 {
         assert_eq!(engine.insert_hidden_recalls(&fork, &body, Format::Chat).unwrap(), first, "in a fork");

@@ -1,6 +1,6 @@
 //! Random operations on a session: an engine with a cache and one that replays every time send the same bytes.
 
-use fanfold_engine::{Engine, FoldOutcome, RequestError, SessionEvent, RewindTarget};
+use fanfold_engine::{Engine, FoldOutcome, RequestError, RewindTarget, SessionEvent};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 

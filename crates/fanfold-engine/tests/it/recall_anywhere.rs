@@ -1,7 +1,7 @@
 //! Recalls without a session id, and the status of sessions.
 
 use fanfold_core::{Extent, Handle};
-use fanfold_engine::{Engine, FoldOutcome, FoldRecord, HandleSearch, OpError, SessionEvent, RewindTarget};
+use fanfold_engine::{Engine, FoldOutcome, FoldRecord, HandleSearch, OpError, RewindTarget, SessionEvent};
 use serde_json::json;
 
 use crate::setup::{chat, engine, id, long_chat, request, terms};

@@ -117,7 +117,10 @@ async fn large_bodies_wait_for_quota_and_are_then_forwarded() {
     assert_eq!(outcome(&stage.chat(&body(1_000)).await), "whole", "a small body needs no quota");
     assert_eq!(outcome(&first.await.unwrap().unwrap()), "whole");
     assert_eq!(outcome(&stage.chat(&body(100_000)).await), "whole");
-    assert!(stage.upstream.seen().iter().all(|seen| seen.violations.is_empty()), "every body arrived complete");
+    assert!(
+        stage.upstream.seen().iter().all(|seen| seen.violations.is_empty()),
+        "every body arrived complete"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -248,7 +248,8 @@ async fn a_tool_call_does_not_end_a_turn() {
     messages.extend([made, json!({ "role": "tool", "tool_call_id": id, "content": "port: 8443" })]);
     json_of(stage.chat(&chat(&messages)).await).await;
     tokio::task::spawn_blocking(move || client.stop()).await.unwrap();
-    let answers: Vec<Value> = server.requests_to("sync").iter().map(|body| body["assistant"].clone()).collect();
+    let answers: Vec<Value> =
+        server.requests_to("sync").iter().map(|body| body["assistant"].clone()).collect();
     assert_eq!(answers, [json!("It is 8443.")]);
 }
 

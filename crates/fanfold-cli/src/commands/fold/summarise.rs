@@ -2,7 +2,10 @@
 
 use fanfold_core::summary::Flaw;
 use fanfold_core::{Event, Feedback, FoldReport, SummaryStatus, Tokens};
-use fanfold_engine::{Clock as _, Engine, FoldedConversation, JobOutcome, MachineClock, PendingSummary, SummaryModels, SummaryProgress, SummaryTask, summarise_unstored};
+use fanfold_engine::{
+    Clock as _, Engine, FoldedConversation, JobOutcome, MachineClock, PendingSummary, SummaryModels,
+    SummaryProgress, SummaryTask, summarise_unstored,
+};
 use fanfold_store::SessionId;
 
 use crate::failure::{Failure, Result};

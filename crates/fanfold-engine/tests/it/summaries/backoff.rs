@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fanfold_engine::{JobOutcome, Note, Noted, SummaryModels, SummaryTask};
-use fanfold_testkit::upstream::Fault;
+use fanfold_engine::{JobOutcome, LoggedEvent, SessionEvent, SummaryModels, SummaryTask};
+use fanfold_testkit::fakes::upstream::Fault;
 
 use super::fixture::{Fixture, summary_model};
 use crate::setup::id;
@@ -18,8 +18,8 @@ fn one_model(fixture: &Fixture) -> SummaryModels {
 /// The duration of the last recorded backoff, in seconds.
 fn last_backoff(fixture: &Fixture) -> i64 {
     let last = fixture.events("rested").pop().unwrap();
-    match Noted::read(&last).unwrap().note {
-        Note::Rested { rest, .. } => (rest.until - last.at.0) / 1000,
+    match LoggedEvent::decode(&last).unwrap().event {
+        SessionEvent::ModelPaused { rest, .. } => (rest.until - last.at.0) / 1000,
         other => panic!("{other:?}"),
     }
 }
@@ -77,7 +77,9 @@ fn consecutive_timeouts_back_off_one_then_five_then_fifteen_minutes() {
 
 #[test]
 fn a_truncated_answer_backs_off_half_a_minute() {
-    for fault in [Fault::Garbage, Fault::Die(3), Fault::Answer(200, "{\"choices\":[{\"mess".to_owned())] {
+    for fault in
+        [Fault::Garbage, Fault::Disconnect(3), Fault::Answer(200, "{\"choices\":[{\"mess".to_owned())]
+    {
         let fixture = Fixture::new();
         fixture.fail_summary_model(fault.clone());
         fixture.summarise(&one_model(&fixture), false);

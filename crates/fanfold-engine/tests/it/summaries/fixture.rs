@@ -53,8 +53,10 @@ fn content_text(content: &Value) -> String {
 
 /// A model that answers each prompt by a function.
 fn model(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Upstream {
-    let script =
-        Script::new(move |asked| ScriptedReply { text: answer(&prompt_text(asked)), ..ScriptedReply::default() });
+    let script = Script::new(move |asked| ScriptedReply {
+        text: answer(&prompt_text(asked)),
+        ..ScriptedReply::default()
+    });
     Upstream::start(Script { is_strict: false, ..script }).unwrap()
 }
 
@@ -80,8 +82,14 @@ impl Fixture {
         let clock = Arc::new(ManualClock::default());
         let store = SqliteStore::open(&folder.path().join("s.db")).unwrap();
         let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as Arc<dyn Clock>);
-        let mut fixture =
-            Fixture { folder, clock, engine, summary: model(answer), main: model(good_summary), n_messages: 0 };
+        let mut fixture = Fixture {
+            folder,
+            clock,
+            engine,
+            summary: model(answer),
+            main: model(good_summary),
+            n_messages: 0,
+        };
         fixture.send(130);
         fixture
     }

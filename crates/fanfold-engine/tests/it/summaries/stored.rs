@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use fanfold_core::Tokens;
-use fanfold_engine::{JobOutcome, Note, Noted, SummaryModel, SummaryModels, SummaryTask, SummaryWriter};
-use fanfold_provider::{ErrorClass, ModelAnswer, Prompt, ProviderError as Failed};
-use fanfold_testkit::summaries::careful;
-use fanfold_testkit::upstream::Fault;
+use fanfold_engine::{
+    JobOutcome, LoggedEvent, SessionEvent, SummaryModel, SummaryModels, SummaryTask, SummaryWriter,
+};
+use fanfold_provider::{ErrorClass, ModelAnswer, ModelPrompt, ProviderError as Failed};
+use fanfold_testkit::fakes::summaries::good_summary;
+use fanfold_testkit::fakes::upstream::Fault;
 
 use super::fixture::{Fixture, WINDOW, body};
 use crate::setup::{id, request, terms, terms_of};
@@ -16,14 +18,14 @@ const MARK: &str = "Summary of earlier steps, written by a model";
 /// A model that answers by a function.
 struct FunctionModel<F>(F);
 
-impl<F: Fn(&Prompt) -> Result<String, Failed> + Send + Sync> SummaryWriter for FunctionModel<F> {
-    fn write(&self, prompt: &Prompt) -> Result<ModelAnswer, Failed> {
+impl<F: Fn(&ModelPrompt) -> Result<String, Failed> + Send + Sync> SummaryWriter for FunctionModel<F> {
+    fn write(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, Failed> {
         (self.0)(prompt).map(|text| ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 
 pub(super) fn models(
-    model: impl Fn(&Prompt) -> Result<String, Failed> + Send + Sync + 'static,
+    model: impl Fn(&ModelPrompt) -> Result<String, Failed> + Send + Sync + 'static,
 ) -> SummaryModels {
     let way = SummaryModel {
         model: "function".to_owned(),
@@ -77,7 +79,7 @@ fn a_retry_gets_the_same_bytes_after_a_summary() {
         let first = fixture.send(n);
         fixture.summarise_in_background();
         assert_eq!(fixture.resend(), first, "after {n}");
-        fixture.engine.forget();
+        fixture.engine.clear_cache();
         assert_eq!(fixture.resend(), first, "after {n}, replayed");
     }
     assert!(fixture.events("summarised").len() > 2);
@@ -94,7 +96,7 @@ fn a_late_summary_changes_no_sent_request() {
     let bodies: &std::sync::Mutex<Vec<String>> = &sent;
     let task = SummaryTask { session: &id("s"), focus: "", is_by_hand: false };
     let mut n = fixture.n_messages;
-    let models = models(|prompt| Ok(careful(&prompt.user)));
+    let models = models(|prompt| Ok(good_summary(&prompt.user)));
     let outcome = fixture.engine.summarise(&task, &models, &mut |_| {
         n += 60;
         bodies.lock().unwrap().push(request(&other_process, "s", &body(n), &terms("fanfold", WINDOW)).body);
@@ -137,7 +139,7 @@ fn the_next_summary_continues_the_last_one() {
     let seen = Arc::clone(&prompts);
     let models = models(move |prompt| {
         seen.lock().unwrap().push_str(&prompt.user);
-        Ok(careful(&prompt.user))
+        Ok(good_summary(&prompt.user))
     });
     let outcome = fixture.summarise(&models, true);
     assert!(matches!(&outcome, JobOutcome::Written(_)), "{outcome}");
@@ -147,8 +149,8 @@ fn the_next_summary_continues_the_last_one() {
     let upto: Vec<u32> = fixture
         .events("summarised")
         .iter()
-        .filter_map(|event| match Noted::read(event)?.note {
-            Note::Summarised(summary) => Some(summary.upto),
+        .filter_map(|event| match LoggedEvent::decode(event)?.event {
+            SessionEvent::Summarised(summary) => Some(summary.upto),
             _ => None,
         })
         .collect();
@@ -163,7 +165,7 @@ fn a_topic_by_hand_starts_a_new_summary_of_everything() {
     let seen = Arc::clone(&prompts);
     let models = models(move |prompt| {
         seen.lock().unwrap().push_str(&prompt.user);
-        Ok(careful(&prompt.user))
+        Ok(good_summary(&prompt.user))
     });
     let summarise = |focus: &str, is_by_hand: bool| {
         let task = SummaryTask { session: &id("s"), focus, is_by_hand };
@@ -187,7 +189,7 @@ fn a_session_has_one_job_at_a_time() {
     let task = SummaryTask { session: &id("s"), focus: "", is_by_hand: false };
     let other = fixture.other_engine();
     request(&other, "s", &body(fixture.n_messages), &terms("fanfold", WINDOW));
-    let careful_ways = models(|prompt| Ok(careful(&prompt.user)));
+    let careful_ways = models(|prompt| Ok(good_summary(&prompt.user)));
     let mut second = None;
     let first = fixture.engine.summarise(&task, &careful_ways, &mut |_| {
         second.get_or_insert_with(|| other.summarise(&task, &careful_ways, &mut |_| {}).unwrap());
@@ -217,7 +219,7 @@ fn the_lock_of_a_dead_process_is_taken_over() {
 fn a_summary_of_rewound_messages_is_discarded() {
     let fixture = Fixture::new();
     let task = SummaryTask { session: &id("s"), focus: "", is_by_hand: false };
-    let models = models(|prompt| Ok(careful(&prompt.user)));
+    let models = models(|prompt| Ok(good_summary(&prompt.user)));
     let other = fixture.other_engine();
     let mut edited = crate::setup::long_chat(200);
     edited.truncate(fixture.n_messages);
