@@ -314,10 +314,8 @@ mod tests {
         };
         assert_eq!(choose(&Options::default(), None).unwrap().engine.name, "fanfold");
         assert_eq!((engine("fanfold").unwrap(), engine("newest").unwrap()), ("fanfold", "newest"));
-        let failure = engine("oldest").unwrap_err().to_string();
-        assert!(
-            failure.contains("there is no engine `oldest`") && failure.contains("fanfold, newest"),
-            "{failure}"
-        );
+        let failure = engine("oldest").unwrap_err();
+        assert_eq!(failure.to_string(), "there is no engine `oldest`");
+        assert_eq!(failure.hint(), Some("the known engines are fanfold, newest"));
     }
 }

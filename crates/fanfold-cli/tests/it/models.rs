@@ -27,16 +27,16 @@ fn table_lists_known_models() {
     assert_eq!(listed.as_array().map(Vec::len), Some(all.out.lines().count() - 1));
     expect![[r#"
         model    openai/gpt-5-mini
-        window   272,000 tokens, by the table (`gpt-5`)
+        window   272,000 tokens, from the table (`gpt-5`)
         output   128,000 tokens at most
-        counted  o200k, exact
+        tokens   o200k, exact
     "#]]
     .assert_eq(&sandbox.run("models openai/gpt-5-mini").out);
     expect![[r#"
         model    my-model-2
-        window   64,000 tokens, by your settings (`my-model`)
+        window   64,000 tokens, from your settings (`my-model`)
         output   8,192 tokens at most
-        counted  estimated, 1000 ‰ of o200k
+        tokens   estimated, 1000 ‰ of o200k
     "#]]
     .assert_eq(&sandbox.run("models my-model-2").out);
     let unknown = sandbox.run("models nobodys-model");
@@ -44,7 +44,7 @@ fn table_lists_known_models() {
     expect![[r#"
         error: the window of `nobodys-model` is not known
 
-        hint: ask its server with --url, or add it to your settings under [[models]]
+        hint: query its server with --url, or add it to your settings under [[models]]
     "#]]
     .assert_eq(&unknown.err);
     expect![[r#"

@@ -48,7 +48,7 @@ async fn conversations_are_folded_by_the_selected_engine() {
     let stage = Stage::new(StageOptions { window: NARROW, ..StageOptions::default() }).await;
     let messages = long_chat(16);
     let mut sessions = Vec::new();
-    for n in [10, 20, messages.len()] {
+    for n in [16, 24, messages.len()] {
         let body = chat(&messages[..n]).replacen("\"m\"", "\"folded-by-newest\"", 1);
         assert!(body.contains("folded-by-newest"), "{body}");
         let response = stage.chat(&body).await;

@@ -189,10 +189,10 @@ fn malformed_chat_is_kept_and_repaired() {
             5 harness "42"
             6 user "� half"
             ! message 0: a result without its call (zzz); sent as text of the harness
-            ! message 2: a call without an id; called call_2_0
+            ! message 2: a call without an id; renamed to call_2_0
             ! message 2: the arguments of f are null; sent as {}
             ! message 2: the arguments of g are not JSON; kept
-            ! message 2: a call with the id of another; called call_2_2
+            ! message 2: a call with the id of another; renamed to call_2_2
             ! message 4: the result of call 1 of entry 2 does not follow its call; moved after it
             ! message 5: the result of call 2 of entry 2 does not follow its call; moved after it
             ! message 6: the result of call 0 of entry 2 does not follow its call; moved after it
@@ -405,7 +405,7 @@ fn malformed_anthropic_is_sent_valid() {
             3 harness "lost"
             4 user ""
             5 user "again"
-            ! message 0: a call with the id of another; called call_1_1
+            ! message 0: a call with the id of another; renamed to call_1_1
             ! message 1: the result of call 0 of entry 1 does not follow its call; moved after it
             ! message 1: a result without its call (nobody); sent as text of the harness
             ! message 0: a call that was never answered (call_1_1); sent with a placeholder result
