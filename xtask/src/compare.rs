@@ -21,12 +21,13 @@ const REPLAYS: [&str; 2] = [
 ];
 
 /// Sentences of receipts that a person reads and that were reworded, with the words before and after.
-const REWORDED: [(&str, &str); 4] = [
+const REWORDED: [(&str, &str); 5] = [
     ("a result was over its tool's cap", "a result exceeded the cap of its tool"),
     (
         "the newest results took more than their share of the window",
         "the newest results exceeded their share of the room",
     ),
+    (" tokens are left when all is folded, and", " tokens remain after all folds, and"),
     ("lines of the newest results stood above already", "the newest results repeated visible lines"),
     ("the provider refused the request for its length", "the provider refused the request because of its length"),
 ];
