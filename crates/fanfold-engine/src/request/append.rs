@@ -1,7 +1,7 @@
 //! Stores the messages of a request, and the settings that changed with it, before anything replaces them.
 
-use fanfold_store::{Batch, BlobId, NewMessage, NodeId, Op, SessionId, SessionRow, StoreError};
-use fanfold_wire::{Incoming, same_system};
+use fanfold_store::{Batch, BlobId, NewMessage, NodeId, Op, SessionId, StoreError};
+use fanfold_wire::{DecodeError, Incoming, same_system};
 
 use crate::engine::Engine;
 use crate::follow::terms::Terms;
@@ -20,18 +20,47 @@ pub(crate) const MAX_ATTEMPTS: usize = 8;
 
 /// A request whose messages are in the store, or in a batch that is written with the next events.
 pub(crate) struct AppendOutcome {
+    pub(crate) body: AppendedBody,
+    pub(crate) log: SessionLog,
+    pub(crate) frame: (BlobId, BodyFrame),
+    /// The batch with the messages, unless it is written.
+    pub(crate) unwritten: Option<Batch>,
+    pub(crate) counts: MessageCounts,
+}
+
+/// The changes of a session by a body.
+pub(crate) struct AppendedBody {
     pub(crate) body: DecodedBody,
     /// The cached state, if the body continues it; the body then has only the new changes.
     pub(crate) continued: Option<Box<State>>,
     /// The events that are in force, in order, if the body continues the cached state.
     pub(crate) effective: Vec<EffectiveEvent>,
-    pub(crate) log: SessionLog,
-    pub(crate) frame: (BlobId, BodyFrame),
-    /// The batch with the messages, unless it is written.
-    pub(crate) unwritten: Option<Batch>,
+}
+
+/// The messages in which a body and the stored session differ.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MessageCounts {
+    /// The number of messages that were written.
     pub(crate) n_new: usize,
     /// The number of messages of the session that the body does not have.
     pub(crate) n_dropped: usize,
+}
+
+/// A decoded body and the log of its session, before the messages of the body are stored.
+struct LoadedSession {
+    received: ReceivedBody,
+    log: SessionLog,
+    frame: (BlobId, BodyFrame),
+}
+
+/// The relation of a body to its stored session.
+struct SessionRelation {
+    /// The event with the terms that the body continues, if its terms are the same.
+    terms: Option<usize>,
+    /// The number of messages of the session that the body does not have, if the tip moves back.
+    n_dropped: Option<usize>,
+    /// The events that are in force for the body, if its terms are the same.
+    effective: Vec<EffectiveEvent>,
 }
 
 /// Selects when messages are written.
@@ -61,44 +90,83 @@ pub(crate) fn retry_moved<T>(
 
 impl Engine {
     /// Stores the messages of a body and the settings that changed with it, in one batch. One attempt: the caller
-    /// repeats it if another process has written to the session.
+    /// repeats it if another process has written to the session. The cached session is taken before it is changed.
     pub(crate) fn append(
         &self,
         input: &RequestInput<'_>,
         parsed: Option<Incoming>,
+        cached: &mut Option<CachedSession>,
         timing: WriteTiming,
     ) -> Result<AppendOutcome, RequestError> {
-        let (cached, mut log) = match self.cache.take(input.session) {
+        let row = self.store.session(input.session)?;
+        let mut loaded = self.load(input, row.is_some(), parsed, cached.take())?;
+        let mut batch = AppendBatch::new(input, row.as_ref(), self.clock.now());
+        batch.open_session(&loaded.received.body.conversation);
+        if !loaded.log.frames.contains(&loaded.frame.0.to_string()) {
+            batch.ops.push(Op::PutBlob(loaded.frame.1.blob().1));
+        }
+        if loaded.received.body.conversation.is_continued() {
+            return self.append_continued(batch, &loaded.received.body, loaded.frame.0);
+        }
+        let mut relation = self.fill_batch(&mut batch, &loaded, timing)?;
+        let mut counts = MessageCounts { n_new: 0, n_dropped: relation.n_dropped.unwrap_or_default() };
+        let mut unwritten = None;
+        if batch.has_events {
+            counts.n_new = self.write_batch(Some(batch.finish()))?;
+            // Decisions depend only on events that were read from the store.
+            let LoadedSession { log, received, .. } = &mut loaded;
+            log.read_new(&*self.store, input.session)?;
+            let terms = log.terms_event(log.events.len()).unwrap_or_default();
+            relation.effective = log.effective_events(&received.body.positions, terms, log.events.len());
+        } else {
+            unwritten = Some(batch.finish());
+        }
+        let LoadedSession { received, log, frame } = loaded;
+        let body = choose_state(input, received, &log, relation)?;
+        Ok(AppendOutcome { body, log, frame, unwritten, counts })
+    }
+
+    /// Decodes the body and reads the log, both from the cached session where possible.
+    fn load(
+        &self,
+        input: &RequestInput<'_>,
+        is_stored: bool,
+        parsed: Option<Incoming>,
+        cached: Option<CachedSession>,
+    ) -> Result<LoadedSession, RequestError> {
+        let (state, mut log) = match cached {
             Some(CachedSession { state, log }) => (Some(Box::new(state)), log),
             None => (None, SessionLog::default()),
         };
-        let row = self.store.session(input.session)?;
-        let ReceivedBody { body, continued } = receive(input, parsed, cached)?;
-        if row.is_some() {
+        let received = receive(input, parsed, state)?;
+        if is_stored {
             log.read_new(&*self.store, input.session)?;
         }
-        let mut batch = AppendBatch::new(input, row.as_ref(), self.clock.now());
-        batch.open_session(&body.conversation);
-        let frame = frame_of(input, &body, continued.as_deref());
-        if !log.frames.contains(&frame.0.to_string()) {
-            batch.ops.push(Op::PutBlob(frame.1.blob().1));
-        }
-        if body.conversation.is_continued() {
-            return self.append_continued(batch, &body, frame.0);
-        }
+        let frame = frame_of(input, &received.body, received.continued.as_deref());
+        Ok(LoadedSession { received, log, frame })
+    }
+
+    /// Adds the new messages of a body and the changed settings to a batch.
+    fn fill_batch(
+        &self,
+        batch: &mut AppendBatch<'_>,
+        loaded: &LoadedSession,
+        timing: WriteTiming,
+    ) -> Result<SessionRelation, StoreError> {
+        let LoadedSession { received: ReceivedBody { body, continued }, log, frame } = loaded;
         if !log.has_requests() && log.offer().is_none() {
             batch.record_offer(&body.conversation);
         }
-        let current = self.current_terms(&log, input.terms, &body, continued.as_deref())?;
-        if current.is_none() {
+        let terms = self.current_terms(log, batch.input.terms, body, continued.as_deref())?;
+        if terms.is_none() {
             batch.record_terms(body.conversation.format(), frame.0);
         }
-        let n_dropped = self.append_messages(&mut batch, row.as_ref(), &body)?;
+        let n_dropped = self.append_messages(batch, body)?;
         let mut effective = Vec::new();
-        match current {
+        match terms {
             Some(terms) => {
                 effective = log.effective_events(&body.positions, terms, log.events.len());
-                batch.record_changes(&log, terms, &effective);
+                batch.record_changes(log, terms, &effective);
             }
             // The provider of the new model has not cached the session.
             None if log.has_requests() && batch.has_new_model(&body.conversation) => {
@@ -107,26 +175,7 @@ impl Engine {
             None => {}
         }
         batch.record_settings(timing, frame.0, &body.conversation);
-        let (mut n_new, mut unwritten) = (0, None);
-        if batch.has_events {
-            n_new = self.write_batch(Some(batch.finish()))?;
-            // Decisions depend only on events that were read from the store.
-            log.read_new(&*self.store, input.session)?;
-            let terms = log.terms_event(log.events.len()).unwrap_or_default();
-            effective = log.effective_events(&body.positions, terms, log.events.len());
-        } else {
-            unwritten = Some(batch.finish());
-        }
-        let can_advance =
-            |state: &State| current.is_some() && n_dropped.is_none() && state.can_advance(&log, &effective);
-        let (body, continued) = match continued {
-            Some(state) if !can_advance(&state) => {
-                (decode_whole(Incoming::open(input.body, input.terms.format)?), None)
-            }
-            continued => (body, continued),
-        };
-        let n_dropped = n_dropped.unwrap_or_default();
-        Ok(AppendOutcome { body, continued, effective, log, frame, unwritten, n_new, n_dropped })
+        Ok(SessionRelation { terms, n_dropped, effective })
     }
 
     /// Writes a batch that is not empty. Returns the number of new messages.
@@ -198,10 +247,9 @@ impl Engine {
     fn append_messages(
         &self,
         batch: &mut AppendBatch<'_>,
-        row: Option<&SessionRow>,
         body: &DecodedBody,
     ) -> Result<Option<usize>, StoreError> {
-        let session = batch.input.session;
+        let (session, row) = (batch.input.session, batch.row);
         let tip = row.and_then(|row| row.tip);
         let n_stored = row.map_or(0, |row| row.n_messages as usize);
         let is_longer = tip.is_none_or(|tip| n_stored > 0 && body.ids.get(n_stored - 1) == Some(&tip));
@@ -238,4 +286,24 @@ impl Engine {
         }
         Ok(stored)
     }
+}
+
+/// The cached state, if the body and the events in force continue it. Otherwise the body is decoded from its first
+/// message.
+fn choose_state(
+    input: &RequestInput<'_>,
+    received: ReceivedBody,
+    log: &SessionLog,
+    relation: SessionRelation,
+) -> Result<AppendedBody, DecodeError> {
+    let SessionRelation { terms, n_dropped, effective } = relation;
+    let can_advance =
+        |state: &State| terms.is_some() && n_dropped.is_none() && state.can_advance(log, &effective);
+    let (body, continued) = match received.continued {
+        Some(state) if !can_advance(&state) => {
+            (decode_whole(Incoming::open(input.body, input.terms.format)?), None)
+        }
+        continued => (received.body, continued),
+    };
+    Ok(AppendedBody { body, continued, effective })
 }

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use fanfold_core::{Handle, Notice, Overflow, Tokens, View, ViewError, ViewFault};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
-use fanfold_wire::{DecodeError, Format, Incoming};
+use fanfold_wire::{DecodeError, Incoming};
 
 use crate::engine::{Engine, store_hint, store_message};
 use crate::follow::folded_conversation::{FoldedConversation, Sizes};
@@ -27,7 +27,7 @@ use crate::log::events::{SentRequest, SessionEvent};
 use crate::log::fold_record::fold_events;
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
-use crate::request::append::{AppendOutcome, WriteTiming, retry_moved};
+use crate::request::append::{AppendedBody, MessageCounts, WriteTiming, retry_moved};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::{FoldLock, FoldLockOutcome};
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
@@ -193,13 +193,19 @@ impl Engine {
         self.request_with(input, Some(parsed))
     }
 
-    fn request_with(&self, input: &RequestInput<'_>, mut parsed: Option<Incoming>) -> RequestOutcome {
+    fn request_with(&self, input: &RequestInput<'_>, parsed: Option<Incoming>) -> RequestOutcome {
         let reserved = input.memory.map(|memory| reserve_memory(input.terms, memory));
         let input = &RequestInput { terms: reserved.as_ref().unwrap_or(input.terms), ..*input };
         let mut progress = AttemptProgress::default();
+        let mut cached = self.cache.take(input.session);
+        let mut parsed = parsed;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            retry_moved(input.session, || self.attempt(input, parsed.take(), &mut progress))
+            retry_moved(input.session, || self.attempt(input, parsed.take(), &mut cached, &mut progress))
         }));
+        // An attempt takes the cached session before it changes it, so a session that is left is unchanged.
+        if let Some(cached) = cached {
+            self.cache.put(input.session.clone(), cached);
+        }
         let error = match outcome {
             Ok(Ok(outcome)) => return outcome,
             Ok(Err(error)) => error,
@@ -212,14 +218,179 @@ impl Engine {
                 _ => WriteTiming::Unchanged,
             };
             let appended = catch_unwind(AssertUnwindSafe(|| {
-                retry_moved(input.session, || self.append(input, None, timing))
+                retry_moved(input.session, || self.append(input, None, &mut None, timing))
             }));
             if let Ok(Ok(appended)) = appended {
-                progress.n_new += appended.n_new;
-                progress.n_dropped += appended.n_dropped;
+                progress.add(appended.counts);
                 progress.is_stored = true;
             }
         }
+        RequestOutcome::failed(input, error, &progress)
+    }
+
+    /// One attempt. It fails with [`StoreError::Conflict`] if another process writes to the session in between.
+    fn attempt(
+        &self,
+        input: &RequestInput<'_>,
+        parsed: Option<Incoming>,
+        cached: &mut Option<CachedSession>,
+        progress: &mut AttemptProgress,
+    ) -> Result<RequestOutcome, RequestError> {
+        let appended = match self.append(input, parsed, cached, WriteTiming::WithRequest) {
+            Err(RequestError::Continued) => {
+                progress.is_stored = true;
+                return Err(RequestError::Continued);
+            }
+            appended => appended?,
+        };
+        progress.is_stored |= appended.unwritten.is_none();
+        progress.add(appended.counts);
+        let mut session = self.build_state(input, appended.body, appended.log)?;
+        session.state.frame = Some(appended.frame);
+        let view = build_view(&mut session.state.followed, progress)?;
+        let edited = match input.mode {
+            Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
+            Mode::Fold => edit(input, &session.state.followed, &view),
+        };
+        if input.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(RequestError::Late);
+        }
+        let recorded = self.record_request(input, &mut session, appended.unwritten, &view, &edited)?;
+        progress.n_new += recorded.n_new;
+        let outcome = RequestOutcome {
+            n_new: progress.n_new,
+            n_dropped: progress.n_dropped,
+            new_handles: recorded.new_handles,
+            ..RequestOutcome::sent(input, &mut session.state.followed, &view, edited)
+        };
+        self.cache.put(input.session.clone(), session);
+        Ok(outcome)
+    }
+
+    /// The state of the session after the messages of the body: the cached state advanced, or a replay.
+    fn build_state(
+        &self,
+        input: &RequestInput<'_>,
+        body: AppendedBody,
+        log: SessionLog,
+    ) -> Result<CachedSession, StoreError> {
+        let AppendedBody { body, continued, effective } = body;
+        let mut state = match continued {
+            Some(mut state) => {
+                state.advance(&*self.store, body, &log, effective)?;
+                *state
+            }
+            None => self.replay(input.terms, body, &log)?,
+        };
+        let tools = state.followed.conversation.tools().map(str::to_owned);
+        state.followed.set_tools(tools.as_deref());
+        Ok(CachedSession { state, log })
+    }
+
+    /// Records new folds and the request, before the view is sent.
+    ///
+    /// Without new folds, the request is written in one batch with its messages. Otherwise the messages are written
+    /// first, because they are the originals of the folds.
+    fn record_request(
+        &self,
+        input: &RequestInput<'_>,
+        session: &mut CachedSession,
+        unwritten: Option<Batch>,
+        view: &View,
+        body: &EditedBody,
+    ) -> Result<RecordedRequest, RequestError> {
+        let CachedSession { state, log } = &mut *session;
+        let mut sent = describe_request(state, log, &body.text);
+        sent.edits.clone_from(&body.edits);
+        sent.tokens = Some(view.tokens.0);
+        sent.bypass_reason = match input.mode {
+            Mode::Observe => Some(OBSERVED.to_owned()),
+            Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
+        };
+        state.has_new_fold = !state.has_recorded_all(log);
+        let recorded = if state.has_new_fold {
+            let n_new = self.write_batch(unwritten)?;
+            let new_handles = self.record_folds(input.session, session, &sent)?;
+            RecordedRequest { n_new, new_handles }
+        } else {
+            let mut batch = unwritten.unwrap_or_else(|| self.batch());
+            batch.ops.push(Op::AddEvent(input.session.clone(), SessionEvent::Request(sent.clone()).encode()));
+            let n_new = self.store.commit(&batch)?.n_new_messages;
+            RecordedRequest { n_new, new_handles: Vec::new() }
+        };
+        session.state.pending = Some(sent);
+        Ok(recorded)
+    }
+
+    /// Records the new folds and the request that was sent with them. Returns the handles that were recorded first.
+    fn record_folds(
+        &self,
+        id: &SessionId,
+        session: &mut CachedSession,
+        sent: &SentRequest,
+    ) -> Result<Vec<Handle>, RequestError> {
+        let CachedSession { state, log } = session;
+        let outcome = FoldLock::acquire(&*self.store, &*self.clock, id, || {
+            log.read_new(&*self.store, id).map(|()| !state.has_recorded_all(log))
+        })?;
+        let (_lock, mut events) = match outcome {
+            FoldLockOutcome::Acquired(lock) => (Some(lock), fold_events(&state.followed, log, sent)),
+            FoldLockOutcome::NotNeeded => (None, Vec::new()),
+            FoldLockOutcome::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
+        };
+        let new_handles = handles_of(&events);
+        events.push(SessionEvent::Request(sent.clone()));
+        let ops = events.iter().map(|event| Op::AddEvent(id.clone(), event.encode())).collect();
+        self.store.commit(&Batch { ops, ..self.batch() })?;
+        Ok(new_handles)
+    }
+
+    fn batch(&self) -> Batch {
+        Batch { at: self.clock.now(), expected_tips: Vec::new(), ops: Vec::new() }
+    }
+
+    /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
+    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<State, StoreError> {
+        let n_events = log.events.len();
+        let recorded = log.terms_event(n_events).and_then(|event| State::recorded_budget(log, &[], event));
+        let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
+        State::replay(&*self.store, body, &terms, log, n_events)
+    }
+}
+
+impl RequestOutcome {
+    /// The outcome of a request whose view was recorded. The caller adds the number of new messages, the number of
+    /// dropped messages and the new handles.
+    fn sent(
+        input: &RequestInput<'_>,
+        followed: &mut FoldedConversation,
+        view: &View,
+        edited: EditedBody,
+    ) -> RequestOutcome {
+        let fold = match input.mode {
+            Mode::Fold if !view.is_untouched() => FoldOutcome::Folded(view.tokens),
+            Mode::Fold | Mode::Observe => FoldOutcome::Whole,
+        };
+        let has_added_tool = input.mode == Mode::Fold && followed.conversation.has_added_tool();
+        RequestOutcome {
+            body: edited.text,
+            fold,
+            is_stored: true,
+            n_new: 0,
+            n_dropped: 0,
+            sizes: Some(sizes_of(followed, view.tokens)),
+            notices: followed.session.take_notices(),
+            has_tool: has_added_tool && !edited.is_rejected && !edited.edits.rules.without_recall_tool,
+            memory: edited.memory_tokens,
+            new_handles: Vec::new(),
+            edits: edited.edits,
+            before_rules: edited.before_rules,
+            is_rejected: edited.is_rejected,
+        }
+    }
+
+    /// The outcome of a request whose body is sent unchanged because of an error.
+    fn failed(input: &RequestInput<'_>, error: RequestError, progress: &AttemptProgress) -> RequestOutcome {
         RequestOutcome {
             body: input.body.to_owned(),
             fold: FoldOutcome::Failed(error),
@@ -236,145 +407,27 @@ impl Engine {
             is_rejected: false,
         }
     }
+}
 
-    /// One attempt. It fails with [`StoreError::Conflict`] if another process writes to the session in between.
-    fn attempt(
-        &self,
-        input: &RequestInput<'_>,
-        parsed: Option<Incoming>,
-        progress: &mut AttemptProgress,
-    ) -> Result<RequestOutcome, RequestError> {
-        let appended = match self.append(input, parsed, WriteTiming::WithRequest) {
-            Err(RequestError::Continued) => {
-                progress.is_stored = true;
-                return Err(RequestError::Continued);
-            }
-            appended => appended?,
-        };
-        let AppendOutcome { body, continued, effective, mut log, frame, unwritten, n_new, n_dropped } =
-            appended;
-        progress.is_stored |= unwritten.is_none();
-        progress.n_new += n_new;
-        progress.n_dropped += n_dropped;
-        let mut state = match continued {
-            Some(mut state) => {
-                state.advance(&*self.store, body, &log, effective)?;
-                *state
-            }
-            None => self.replay(input.terms, body, &log)?,
-        };
-        let tools = state.followed.conversation.tools().map(str::to_owned);
-        state.followed.set_tools(tools.as_deref());
-        let view = match state.followed.view() {
-            Ok(view) => view,
-            Err(ViewError::Overflow(overflow)) => {
-                let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
-                let n_folds = state.followed.session.status().n_folds;
-                progress.sizes = Some(Sizes { transcript, view, n_folds });
-                return Err(RequestError::Overflow(Box::new(overflow)));
-            }
-            Err(ViewError::Fault(fault)) => return Err(RequestError::Fault(fault)),
-        };
-        let fold = match input.mode {
-            Mode::Fold if !view.is_untouched() => FoldOutcome::Folded(view.tokens),
-            Mode::Fold | Mode::Observe => FoldOutcome::Whole,
-        };
-        let edited = match input.mode {
-            Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
-            Mode::Fold => edit(input, state.followed.encode(&view), state.followed.conversation.format()),
-        };
-        if input.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(RequestError::Late);
+/// Builds the view. After an overflow, records the size of the smallest possible view in `progress`.
+fn build_view(
+    followed: &mut FoldedConversation,
+    progress: &mut AttemptProgress,
+) -> Result<View, RequestError> {
+    match followed.view() {
+        Ok(view) => Ok(view),
+        Err(ViewError::Overflow(overflow)) => {
+            progress.sizes = Some(sizes_of(followed, overflow.smallest));
+            Err(RequestError::Overflow(Box::new(overflow)))
         }
-        state.frame = Some(frame);
-        let (n_new, new_handles) =
-            self.record_request(input, (&mut state, &mut log), unwritten, &view, &edited)?;
-        let n_new = progress.n_new + n_new;
-        let notices = state.followed.session.take_notices();
-        let session = &state.followed.session;
-        let (transcript, n_folds) = (session.transcript().total(), session.status().n_folds);
-        let has_added_tool = input.mode == Mode::Fold && state.followed.conversation.has_added_tool();
-        let outcome = RequestOutcome {
-            body: edited.text,
-            fold,
-            is_stored: true,
-            n_new,
-            n_dropped: progress.n_dropped,
-            sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
-            notices,
-            has_tool: has_added_tool && !edited.is_rejected && !edited.edits.rules.without_recall_tool,
-            memory: edited.memory_tokens,
-            new_handles,
-            edits: edited.edits,
-            before_rules: edited.before_rules,
-            is_rejected: edited.is_rejected,
-        };
-        self.cache.put(input.session.clone(), CachedSession { state, log });
-        Ok(outcome)
+        Err(ViewError::Fault(fault)) => Err(RequestError::Fault(fault)),
     }
+}
 
-    /// Records new folds and the request, before the view is sent. Returns the number of new messages that were
-    /// written, and the handles that were recorded first.
-    ///
-    /// Without new folds, the request is written in one batch with its messages. Otherwise the messages are written
-    /// first, because they are the originals of the folds.
-    fn record_request(
-        &self,
-        input: &RequestInput<'_>,
-        (state, log): (&mut State, &mut SessionLog),
-        unwritten: Option<Batch>,
-        view: &View,
-        body: &EditedBody,
-    ) -> Result<(usize, Vec<Handle>), RequestError> {
-        let mut sent = describe_request(state, log, &body.text);
-        sent.edits.clone_from(&body.edits);
-        sent.tokens = Some(view.tokens.0);
-        sent.bypass_reason = match input.mode {
-            Mode::Observe => Some(OBSERVED.to_owned()),
-            Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
-        };
-        state.has_new_fold = !state.has_recorded_all(log);
-        if !state.has_new_fold {
-            let mut batch = unwritten.unwrap_or_else(|| self.batch());
-            batch.ops.push(Op::AddEvent(input.session.clone(), SessionEvent::Request(sent.clone()).encode()));
-            let n_new = self.store.commit(&batch)?.n_new_messages;
-            state.pending = Some(sent);
-            return Ok((n_new, Vec::new()));
-        }
-        let n_new = self.write_batch(unwritten)?;
-        let mut events = Vec::new();
-        let outcome = FoldLock::acquire(&*self.store, &*self.clock, input.session, || {
-            log.read_new(&*self.store, input.session).map(|()| !state.has_recorded_all(log))
-        })?;
-        let mut lock = None;
-        match outcome {
-            FoldLockOutcome::Acquired(acquired) => {
-                lock = Some(acquired);
-                events.extend(fold_events(&state.followed, log, &sent));
-            }
-            FoldLockOutcome::NotNeeded => {}
-            FoldLockOutcome::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
-        }
-        let new_handles = handles_of(&events);
-        events.push(SessionEvent::Request(sent.clone()));
-        let ops = events.iter().map(|event| Op::AddEvent(input.session.clone(), event.encode())).collect();
-        self.store.commit(&Batch { ops, ..self.batch() })?;
-        drop(lock);
-        state.pending = Some(sent);
-        Ok((n_new, new_handles))
-    }
-
-    fn batch(&self) -> Batch {
-        Batch { at: self.clock.now(), expected_tips: Vec::new(), ops: Vec::new() }
-    }
-
-    /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
-    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<State, StoreError> {
-        let n_events = log.events.len();
-        let recorded = log.terms_event(n_events).and_then(|event| State::recorded_budget(log, &[], event));
-        let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
-        State::replay(&*self.store, body, &terms, log, n_events)
-    }
+/// The sizes of a conversation with a view of this size.
+fn sizes_of(followed: &FoldedConversation, view: Tokens) -> Sizes {
+    let session = &followed.session;
+    Sizes { transcript: session.transcript().total(), view, n_folds: session.status().n_folds }
 }
 
 /// Recorded with a request that was sent unchanged because of [`Mode::Observe`].
@@ -420,10 +473,11 @@ struct EditedBody {
     is_rejected: bool,
 }
 
-/// Adds the memory block to an encoded body, then applies the rules of the provider if the body differs from the
+/// Encodes a view and adds the memory block, then applies the rules of the provider if the body differs from the
 /// client's.
-fn edit(input: &RequestInput<'_>, encoded: String, format: Format) -> EditedBody {
-    let mut edited = EditedBody { text: encoded, ..EditedBody::default() };
+fn edit(input: &RequestInput<'_>, followed: &FoldedConversation, view: &View) -> EditedBody {
+    let format = followed.conversation.format();
+    let mut edited = EditedBody { text: followed.encode(view), ..EditedBody::default() };
     if let Some(memory) = add_memory(input, &edited.text, format) {
         edited.text = memory.body;
         edited.edits.memory = Some(memory.block);
@@ -453,6 +507,21 @@ struct AttemptProgress {
     n_dropped: usize,
     /// The sizes after an overflow.
     sizes: Option<Sizes>,
+}
+
+impl AttemptProgress {
+    fn add(&mut self, counts: MessageCounts) {
+        self.n_new += counts.n_new;
+        self.n_dropped += counts.n_dropped;
+    }
+}
+
+/// The effects of recording a request.
+struct RecordedRequest {
+    /// The number of new messages that were written with it.
+    n_new: usize,
+    /// The handles that were recorded first.
+    new_handles: Vec<Handle>,
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
