@@ -1,6 +1,6 @@
 //! Stores the messages of a request, and the settings that changed with it, before anything replaces them.
 
-use fanfold_store::{Batch, BlobId, NewMessage, NodeId, Op, SessionId, StoreError};
+use fanfold_store::{Batch, BlobId, NewMessage, NodeId, Op, StoreError};
 use fanfold_wire::{DecodeError, Incoming, same_system};
 
 use crate::engine::Engine;
@@ -72,20 +72,6 @@ pub(crate) enum WriteTiming {
     Unchanged,
     /// Like `Unchanged`, after an overflow.
     Overflow,
-}
-
-/// Repeats an attempt while other processes write to the session in between.
-pub(crate) fn retry_moved<T>(
-    session: &SessionId,
-    mut attempt: impl FnMut() -> Result<T, RequestError>,
-) -> Result<T, RequestError> {
-    for _ in 0..MAX_ATTEMPTS {
-        match attempt() {
-            Err(RequestError::Store(StoreError::Conflict(_) | StoreError::SessionExists(_))) => {}
-            result => return result,
-        }
-    }
-    Err(StoreError::Conflict(session.clone()).into())
 }
 
 impl Engine {

@@ -1,6 +1,8 @@
 //! The lock of a session that a process needs to record folds. It is a lease, so that a crashed process does not
 //! block others for long.
 
+use std::time::Instant;
+
 use fanfold_store::{LockOutcome, SessionId, Store};
 
 use crate::clock::{Clock, random_word};
@@ -29,16 +31,17 @@ pub(crate) enum FoldLockOutcome<'a> {
 }
 
 impl<'a> FoldLock<'a> {
-    /// Acquires the lock of a session, and waits while another process holds it. `is_needed` is called after each
-    /// wait and returns false once nothing is left to record.
+    /// Acquires the lock of a session, and waits while another process holds it, at most until the deadline.
+    /// `is_needed` is called after each wait and returns false once nothing is left to record.
     pub(crate) fn acquire<E>(
         store: &'a dyn Store,
         clock: &dyn Clock,
         session: &SessionId,
+        deadline: Option<Instant>,
         mut is_needed: impl FnMut() -> Result<bool, E>,
     ) -> Result<FoldLockOutcome<'a>, E> {
         let holder = new_holder();
-        let deadline = clock.now().0 + MAX_WAIT_MS;
+        let wait_end = clock.now().0 + MAX_WAIT_MS;
         loop {
             let now = clock.now();
             match store.lock(session, &holder, LEASE_MS, now) {
@@ -54,7 +57,8 @@ impl<'a> FoldLock<'a> {
                     if is_dead(&lock.holder) {
                         let _ = store.unlock(session, &lock.holder);
                     }
-                    if now.0 >= deadline {
+                    let is_late = deadline.is_some_and(|deadline| Instant::now() > deadline);
+                    if is_late || now.0 >= wait_end {
                         return Ok(FoldLockOutcome::HeldByOther(lock.holder));
                     }
                     clock.wait(RETRY_MS);

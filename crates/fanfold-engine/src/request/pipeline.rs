@@ -27,7 +27,7 @@ use crate::log::events::{SentRequest, SessionEvent};
 use crate::log::fold_record::fold_events;
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
-use crate::request::append::{AppendedBody, MessageCounts, WriteTiming, retry_moved};
+use crate::request::append::{AppendedBody, MAX_ATTEMPTS, MessageCounts, WriteTiming};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::{FoldLock, FoldLockOutcome};
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
@@ -81,6 +81,11 @@ impl<'a> RequestInput<'a> {
             received: None,
             form: BodyForm::default(),
         }
+    }
+
+    /// Returns true if the deadline has passed.
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() > deadline)
     }
 }
 
@@ -193,39 +198,51 @@ impl Engine {
         self.request_with(input, Some(parsed))
     }
 
-    fn request_with(&self, input: &RequestInput<'_>, parsed: Option<Incoming>) -> RequestOutcome {
+    /// Repeats attempts while other processes write to the session, until the deadline.
+    fn request_with(&self, input: &RequestInput<'_>, mut parsed: Option<Incoming>) -> RequestOutcome {
         let reserved = input.memory.map(|memory| reserve_memory(input.terms, memory));
         let input = &RequestInput { terms: reserved.as_ref().unwrap_or(input.terms), ..*input };
         let mut progress = AttemptProgress::default();
         let mut cached = self.cache.take(input.session);
-        let mut parsed = parsed;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            retry_moved(input.session, || self.attempt(input, parsed.take(), &mut cached, &mut progress))
-        }));
+        let mut n_left = MAX_ATTEMPTS;
+        let outcome = loop {
+            n_left -= 1;
+            let attempt = || self.attempt(input, parsed.take(), &mut cached, &mut progress);
+            let error = match catch_panic(attempt) {
+                Ok(outcome) => break outcome,
+                Err(error) if is_overtaken(&error) && input.is_late() => RequestError::Late,
+                Err(error) if is_overtaken(&error) && n_left > 0 => continue,
+                Err(error) => error,
+            };
+            // The messages are stored even if the body could not be folded.
+            match catch_panic(|| self.store_unchanged(input, &error, &mut progress)) {
+                Err(conflict) if is_overtaken(&conflict) && n_left > 0 => {}
+                Ok(()) | Err(_) => break RequestOutcome::failed(input, error, &progress),
+            }
+        };
         // An attempt takes the cached session before it changes it, so a session that is left is unchanged.
         if let Some(cached) = cached {
             self.cache.put(input.session.clone(), cached);
         }
-        let error = match outcome {
-            Ok(Ok(outcome)) => return outcome,
-            Ok(Err(error)) => error,
-            Err(panic) => RequestError::Panicked(panic_message(&*panic)),
+        outcome
+    }
+
+    /// Stores the messages of a body that is sent unchanged because of an error.
+    fn store_unchanged(
+        &self,
+        input: &RequestInput<'_>,
+        error: &RequestError,
+        progress: &mut AttemptProgress,
+    ) -> Result<(), RequestError> {
+        let timing = match error {
+            RequestError::NotDecoded(_) | RequestError::Continued => return Ok(()),
+            RequestError::Overflow(_) => WriteTiming::Overflow,
+            _ => WriteTiming::Unchanged,
         };
-        if !matches!(error, RequestError::NotDecoded(_) | RequestError::Continued) {
-            // The messages are stored even if the body could not be folded.
-            let timing = match error {
-                RequestError::Overflow(_) => WriteTiming::Overflow,
-                _ => WriteTiming::Unchanged,
-            };
-            let appended = catch_unwind(AssertUnwindSafe(|| {
-                retry_moved(input.session, || self.append(input, None, &mut None, timing))
-            }));
-            if let Ok(Ok(appended)) = appended {
-                progress.add(appended.counts);
-                progress.is_stored = true;
-            }
-        }
-        RequestOutcome::failed(input, error, &progress)
+        let appended = self.append(input, None, &mut None, timing)?;
+        progress.add(appended.counts);
+        progress.is_stored = true;
+        Ok(())
     }
 
     /// One attempt. It fails with [`StoreError::Conflict`] if another process writes to the session in between.
@@ -252,7 +269,7 @@ impl Engine {
             Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
             Mode::Fold => edit(input, &session.state.followed, &view),
         };
-        if input.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+        if input.is_late() {
             return Err(RequestError::Late);
         }
         let recorded = self.record_request(input, &mut session, appended.unwritten, &view, &edited)?;
@@ -310,7 +327,7 @@ impl Engine {
         state.has_new_fold = !state.has_recorded_all(log);
         let recorded = if state.has_new_fold {
             let n_new = self.write_batch(unwritten)?;
-            let new_handles = self.record_folds(input.session, session, &sent)?;
+            let new_handles = self.record_folds(input, session, &sent)?;
             RecordedRequest { n_new, new_handles }
         } else {
             let mut batch = unwritten.unwrap_or_else(|| self.batch());
@@ -325,12 +342,12 @@ impl Engine {
     /// Records the new folds and the request that was sent with them. Returns the handles that were recorded first.
     fn record_folds(
         &self,
-        id: &SessionId,
+        input: &RequestInput<'_>,
         session: &mut CachedSession,
         sent: &SentRequest,
     ) -> Result<Vec<Handle>, RequestError> {
-        let CachedSession { state, log } = session;
-        let outcome = FoldLock::acquire(&*self.store, &*self.clock, id, || {
+        let (id, CachedSession { state, log }) = (input.session, session);
+        let outcome = FoldLock::acquire(&*self.store, &*self.clock, id, input.deadline, || {
             log.read_new(&*self.store, id).map(|()| !state.has_recorded_all(log))
         })?;
         let (_lock, mut events) = match outcome {
@@ -524,7 +541,16 @@ struct RecordedRequest {
     new_handles: Vec<Handle>,
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let message = panic.downcast_ref::<String>().map(String::as_str);
-    message.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
+/// Calls a function and turns a panic into an error.
+fn catch_panic<T>(call: impl FnOnce() -> Result<T, RequestError>) -> Result<T, RequestError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or(panic.downcast_ref::<&str>().copied());
+        Err(RequestError::Panicked(message.unwrap_or("a panic without a message").to_owned()))
+    })
+}
+
+/// Returns true if another process has written to the session during an attempt.
+fn is_overtaken(error: &RequestError) -> bool {
+    matches!(error, RequestError::Store(StoreError::Conflict(_) | StoreError::SessionExists(_)))
 }
