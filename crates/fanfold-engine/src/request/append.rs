@@ -1,7 +1,7 @@
 //! Stores the messages of a request, and the settings that changed with it, before anything replaces them.
 
 use fanfold_store::{Batch, BlobId, NewMessage, NodeId, Op, StoreError};
-use fanfold_wire::{DecodeError, Incoming, same_system};
+use fanfold_wire::{Conversation, Incoming, same_system};
 
 use crate::engine::Engine;
 use crate::follow::terms::Terms;
@@ -12,29 +12,27 @@ use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append_batch::{AppendBatch, new_message};
 use crate::request::body_edits::BodyEdits;
 use crate::request::pipeline::{RequestError, RequestInput};
-use crate::request::receive::{ReceivedBody, decode_whole, frame_of, ids_of, receive};
-use crate::sessions::state::{CachedSession, DecodedBody, State, read_frame};
+use crate::request::receive::{ReceivedBody, decode_whole, format_of, frame_of, ids_of, open_body, receive};
+use crate::sessions::state::{CachedSession, State, read_frame};
 
 /// Maximum number of attempts while other processes write to the same session.
 pub(crate) const MAX_ATTEMPTS: usize = 8;
 
 /// A request whose messages are in the store, or in a batch that is written with the next events.
 pub(crate) struct AppendOutcome {
-    pub(crate) body: AppendedBody,
-    pub(crate) log: SessionLog,
-    pub(crate) frame: (BlobId, BodyFrame),
+    pub(crate) session: LoadedSession,
+    /// The events that are in force for the body, in order.
+    pub(crate) effective: Vec<EffectiveEvent>,
     /// The batch with the messages, unless it is written.
     pub(crate) unwritten: Option<Batch>,
     pub(crate) counts: MessageCounts,
 }
 
-/// The changes of a session by a body.
-pub(crate) struct AppendedBody {
-    pub(crate) body: DecodedBody,
-    /// The cached state, if the body continues it; the body then has only the new changes.
-    pub(crate) continued: Option<Box<State>>,
-    /// The events that are in force, in order, if the body continues the cached state.
-    pub(crate) effective: Vec<EffectiveEvent>,
+/// A decoded body and the log of its session.
+pub(crate) struct LoadedSession {
+    pub(crate) body: ReceivedBody,
+    pub(crate) log: SessionLog,
+    pub(crate) frame: (BlobId, BodyFrame),
 }
 
 /// The messages in which a body and the stored session differ.
@@ -44,13 +42,6 @@ pub(crate) struct MessageCounts {
     pub(crate) n_new: usize,
     /// The number of messages of the session that the body does not have.
     pub(crate) n_dropped: usize,
-}
-
-/// A decoded body and the log of its session, before the messages of the body are stored.
-struct LoadedSession {
-    received: ReceivedBody,
-    log: SessionLog,
-    frame: (BlobId, BodyFrame),
 }
 
 /// The relation of a body to its stored session.
@@ -85,31 +76,34 @@ impl Engine {
         timing: WriteTiming,
     ) -> Result<AppendOutcome, RequestError> {
         let row = self.store.session(input.session)?;
-        let mut loaded = self.load(input, row.is_some(), parsed, cached.take())?;
+        let mut session = self.load(input, row.is_some(), parsed, cached)?;
         let mut batch = AppendBatch::new(input, row.as_ref(), self.clock.now());
-        batch.open_session(&loaded.received.body.conversation);
-        if !loaded.log.frames.contains(&loaded.frame.0.to_string()) {
-            batch.ops.push(Op::PutBlob(loaded.frame.1.blob().1));
+        batch.open_session(session.body.conversation());
+        if !session.log.frames.contains(&session.frame.0.to_string()) {
+            batch.ops.push(Op::PutBlob(session.frame.1.blob().1));
         }
-        if loaded.received.body.conversation.is_continued() {
-            return self.append_continued(batch, &loaded.received.body, loaded.frame.0);
+        if session.body.conversation().is_continued() {
+            return self.append_continued(batch, session.body.conversation(), session.frame.0);
         }
-        let mut relation = self.fill_batch(&mut batch, &loaded, timing)?;
+        let mut relation = self.fill_batch(&mut batch, &session, timing)?;
         let mut counts = MessageCounts { n_new: 0, n_dropped: relation.n_dropped.unwrap_or_default() };
         let mut unwritten = None;
         if batch.has_events {
             counts.n_new = self.write_batch(Some(batch.finish()))?;
             // Decisions depend only on events that were read from the store.
-            let LoadedSession { log, received, .. } = &mut loaded;
+            let LoadedSession { body, log, .. } = &mut session;
             log.read_new(&*self.store, input.session)?;
             let terms = log.terms_event(log.events.len()).unwrap_or_default();
-            relation.effective = log.effective_events(&received.body.positions, terms, log.events.len());
+            relation.effective = log.effective_events(&body.messages().positions, terms, log.events.len());
         } else {
             unwritten = Some(batch.finish());
         }
-        let LoadedSession { received, log, frame } = loaded;
-        let body = choose_state(input, received, &log, relation)?;
-        Ok(AppendOutcome { body, log, frame, unwritten, counts })
+        let can_advance = session.body.state().is_none_or(|state| relation.can_advance(state, &session.log));
+        if !can_advance {
+            let incoming = Incoming::open(input.body, input.terms.format)?;
+            session.body = ReceivedBody::Whole(decode_whole(incoming));
+        }
+        Ok(AppendOutcome { session, effective: relation.effective, unwritten, counts })
     }
 
     /// Decodes the body and reads the log, both from the cached session where possible.
@@ -118,49 +112,57 @@ impl Engine {
         input: &RequestInput<'_>,
         is_stored: bool,
         parsed: Option<Incoming>,
-        cached: Option<CachedSession>,
+        cached: &mut Option<CachedSession>,
     ) -> Result<LoadedSession, RequestError> {
-        let (state, mut log) = match cached {
+        let format = format_of(input, cached.as_ref());
+        let incoming = open_body(input, parsed, format)?;
+        let (state, mut log) = match cached.take() {
             Some(CachedSession { state, log }) => (Some(Box::new(state)), log),
             None => (None, SessionLog::default()),
         };
-        let received = receive(input, parsed, state)?;
         if is_stored {
             log.read_new(&*self.store, input.session)?;
         }
-        let frame = frame_of(input, &received.body, received.continued.as_deref());
-        Ok(LoadedSession { received, log, frame })
+        // The state stays as it is if the events since do not allow to continue it.
+        let state = state.filter(|state| {
+            let positions = &state.messages.positions;
+            state.can_advance(&log, &log.effective_events(positions, state.terms_event, log.events.len()))
+        });
+        let body = receive(input, incoming, format, state)?;
+        let frame = frame_of(input, &body);
+        Ok(LoadedSession { body, log, frame })
     }
 
     /// Adds the new messages of a body and the changed settings to a batch.
     fn fill_batch(
         &self,
         batch: &mut AppendBatch<'_>,
-        loaded: &LoadedSession,
+        session: &LoadedSession,
         timing: WriteTiming,
     ) -> Result<SessionRelation, StoreError> {
-        let LoadedSession { received: ReceivedBody { body, continued }, log, frame } = loaded;
+        let LoadedSession { body, log, frame } = session;
+        let conversation = body.conversation();
         if !log.has_requests() && log.offer().is_none() {
-            batch.record_offer(&body.conversation);
+            batch.record_offer(conversation);
         }
-        let terms = self.current_terms(log, batch.input.terms, body, continued.as_deref())?;
+        let terms = self.current_terms(log, batch.input.terms, body)?;
         if terms.is_none() {
-            batch.record_terms(body.conversation.format(), frame.0);
+            batch.record_terms(conversation.format(), frame.0);
         }
         let n_dropped = self.append_messages(batch, body)?;
         let mut effective = Vec::new();
         match terms {
             Some(terms) => {
-                effective = log.effective_events(&body.positions, terms, log.events.len());
+                effective = log.effective_events(&body.messages().positions, terms, log.events.len());
                 batch.record_changes(log, terms, &effective);
             }
             // The provider of the new model has not cached the session.
-            None if log.has_requests() && batch.has_new_model(&body.conversation) => {
+            None if log.has_requests() && batch.has_new_model(conversation) => {
                 batch.record(&SessionEvent::CacheExpired { later: false });
             }
             None => {}
         }
-        batch.record_settings(timing, frame.0, &body.conversation);
+        batch.record_settings(timing, frame.0, conversation);
         Ok(SessionRelation { terms, n_dropped, effective })
     }
 
@@ -176,10 +178,10 @@ impl Engine {
     fn append_continued(
         &self,
         mut batch: AppendBatch<'_>,
-        body: &DecodedBody,
+        conversation: &Conversation,
         frame: BlobId,
     ) -> Result<AppendOutcome, RequestError> {
-        let (input, conversation) = (batch.input, &body.conversation);
+        let input = batch.input;
         let (tip, from) = batch.row.map_or((None, 0), |row| (row.tip, row.n_messages));
         let ids = ids_of(tip, conversation.plain_messages(0));
         let messages = conversation.plain_messages(0).map(new_message).collect();
@@ -208,24 +210,23 @@ impl Engine {
         &self,
         log: &SessionLog,
         terms: &Terms,
-        body: &DecodedBody,
-        continued: Option<&State>,
+        body: &ReceivedBody,
     ) -> Result<Option<usize>, StoreError> {
         let Some(event) = log.terms_event(log.events.len()) else { return Ok(None) };
         let SessionEvent::NewTerms(recorded) = &log.events[event].event else { return Ok(None) };
         let is_same = recorded.terms == BlobId::new(terms.described.as_bytes()).to_string()
-            && recorded.format == body.conversation.format().to_string();
+            && recorded.format == body.conversation().format().to_string();
         if !is_same {
             return Ok(None);
         }
         // A body that continues the cached state has the same instructions, and the state has those of its terms.
-        if continued.is_some_and(|state| state.terms_event == event) {
+        if body.state().is_some_and(|state| state.terms_event == event) {
             return Ok(Some(event));
         }
         // Instructions outside the message list are the first entry of the transcript, so different ones need new
         // terms.
         let frame = read_frame(&*self.store, &recorded.frame)?;
-        Ok(same_system(frame.system(), body.conversation.system()).then_some(event))
+        Ok(same_system(frame.system(), body.conversation().system()).then_some(event))
     }
 
     /// Appends the messages that the session does not have. If the histories differ, the tip moves back to the last
@@ -233,27 +234,27 @@ impl Engine {
     fn append_messages(
         &self,
         batch: &mut AppendBatch<'_>,
-        body: &DecodedBody,
+        body: &ReceivedBody,
     ) -> Result<Option<usize>, StoreError> {
-        let (session, row) = (batch.input.session, batch.row);
+        let (session, row, ids) = (batch.input.session, batch.row, &body.messages().ids);
         let tip = row.and_then(|row| row.tip);
         let n_stored = row.map_or(0, |row| row.n_messages as usize);
-        let is_longer = tip.is_none_or(|tip| n_stored > 0 && body.ids.get(n_stored - 1) == Some(&tip));
+        let is_longer = tip.is_none_or(|tip| n_stored > 0 && ids.get(n_stored - 1) == Some(&tip));
         let (mut n_present, mut n_dropped) = (n_stored, None);
         if !is_longer {
-            n_dropped = Some(n_stored - self.n_common(tip, n_stored, &body.ids)?);
-            n_present = self.n_stored(&body.ids, 0)?;
-            let to = n_present.checked_sub(1).map(|last| body.ids[last]);
+            n_dropped = Some(n_stored - self.n_common(tip, n_stored, ids)?);
+            n_present = self.n_stored(ids, 0)?;
+            let to = n_present.checked_sub(1).map(|last| ids[last]);
             // Recorded before the move, so that the event belongs to the dropped messages.
             batch.record(&SessionEvent::Moved(TipMove {
                 reason: MoveReason::Edited,
                 from: tip.map(|tip| tip.to_string()),
-                to: body.ids.last().map(ToString::to_string),
+                to: ids.last().map(ToString::to_string),
                 checkpoint: None,
             }));
             batch.ops.push(Op::MoveTip(session.clone(), to));
         }
-        let new: Vec<NewMessage> = body.conversation.plain_messages(n_present).map(new_message).collect();
+        let new: Vec<NewMessage> = body.conversation().plain_messages(n_present).map(new_message).collect();
         if !new.is_empty() {
             batch.ops.push(Op::Append(session.clone(), new));
         }
@@ -274,22 +275,9 @@ impl Engine {
     }
 }
 
-/// The cached state, if the body and the events in force continue it. Otherwise the body is decoded from its first
-/// message.
-fn choose_state(
-    input: &RequestInput<'_>,
-    received: ReceivedBody,
-    log: &SessionLog,
-    relation: SessionRelation,
-) -> Result<AppendedBody, DecodeError> {
-    let SessionRelation { terms, n_dropped, effective } = relation;
-    let can_advance =
-        |state: &State| terms.is_some() && n_dropped.is_none() && state.can_advance(log, &effective);
-    let (body, continued) = match received.continued {
-        Some(state) if !can_advance(&state) => {
-            (decode_whole(Incoming::open(input.body, input.terms.format)?), None)
-        }
-        continued => (received.body, continued),
-    };
-    Ok(AppendedBody { body, continued, effective })
+impl SessionRelation {
+    /// True if the body and the events in force continue a state.
+    fn can_advance(&self, state: &State, log: &SessionLog) -> bool {
+        self.terms.is_some() && self.n_dropped.is_none() && state.can_advance(log, &self.effective)
+    }
 }

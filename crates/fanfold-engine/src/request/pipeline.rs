@@ -26,11 +26,12 @@ use crate::follow::terms::Terms;
 use crate::log::events::{SentRequest, SessionEvent};
 use crate::log::fold_record::fold_events;
 use crate::log::message_styles::MessageStyles;
-use crate::log::session_log::SessionLog;
-use crate::request::append::{AppendedBody, MAX_ATTEMPTS, MessageCounts, WriteTiming};
+use crate::log::session_log::{EffectiveEvent, SessionLog};
+use crate::request::append::{LoadedSession, MAX_ATTEMPTS, MessageCounts, WriteTiming};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::{FoldLock, FoldLockOutcome};
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
+use crate::request::receive::ReceivedBody;
 use crate::sessions::state::{CachedSession, DecodedBody, State};
 
 /// A body to fold, with its session and settings.
@@ -262,8 +263,7 @@ impl Engine {
         };
         progress.is_stored |= appended.unwritten.is_none();
         progress.add(appended.counts);
-        let mut session = self.build_state(input, appended.body, appended.log)?;
-        session.state.frame = Some(appended.frame);
+        let mut session = self.build_state(input, appended.session, appended.effective)?;
         let view = build_view(&mut session.state.followed, progress)?;
         let edited = match input.mode {
             Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
@@ -288,17 +288,18 @@ impl Engine {
     fn build_state(
         &self,
         input: &RequestInput<'_>,
-        body: AppendedBody,
-        log: SessionLog,
+        session: LoadedSession,
+        effective: Vec<EffectiveEvent>,
     ) -> Result<CachedSession, StoreError> {
-        let AppendedBody { body, continued, effective } = body;
-        let mut state = match continued {
-            Some(mut state) => {
-                state.advance(&*self.store, body, &log, effective)?;
+        let LoadedSession { body, log, frame } = session;
+        let mut state = match body {
+            ReceivedBody::Continued(mut state, changes) => {
+                state.advance(&*self.store, changes, &log, effective)?;
                 *state
             }
-            None => self.replay(input.terms, body, &log)?,
+            ReceivedBody::Whole(body) => self.replay(input.terms, body, &log)?,
         };
+        state.frame = Some(frame);
         let tools = state.followed.conversation.tools().map(str::to_owned);
         state.followed.set_tools(tools.as_deref());
         Ok(CachedSession { state, log })
@@ -463,7 +464,7 @@ fn handles_of(events: &[SessionEvent]) -> Vec<Handle> {
 fn describe_request(state: &State, log: &SessionLog, body: &str) -> SentRequest {
     let FoldedConversation { session, conversation, .. } = &state.followed;
     SentRequest {
-        tip: state.ids.last().map(ToString::to_string),
+        tip: state.messages.ids.last().map(ToString::to_string),
         from: 0,
         n_seen_events: log.n_read,
         frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),

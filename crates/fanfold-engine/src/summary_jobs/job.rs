@@ -16,7 +16,7 @@ use crate::log::events::{SessionEvent, SummaryRecord};
 use crate::log::session_log::{Positions, SessionLog, is_ancestor};
 use crate::request::append::MAX_ATTEMPTS;
 use crate::request::receive::ids_of;
-use crate::sessions::state::{CachedSession, positions_of, summary_of};
+use crate::sessions::state::{CachedSession, MessageList, summary_of};
 
 /// A summary to be written.
 #[derive(Debug, Clone, Copy)]
@@ -80,9 +80,9 @@ impl Engine {
         let cached = self.cache.peek(task.session, |CachedSession { state, .. }| {
             let source = SummarySource {
                 session: state.followed.session.fork(),
-                previous: past.newest_summary(&state.positions, &state.followed),
+                previous: past.newest_summary(&state.messages.positions, &state.followed),
             };
-            (source, state.ids.last().copied())
+            (source, state.messages.ids.last().copied())
         });
         let Some((source, tip)) = cached else {
             // The next request is using the session. Its fold will start another job.
@@ -119,8 +119,8 @@ impl Engine {
             Some(_) => SessionLog::read(&*self.store, task.session)?,
             None => SessionLog::default(),
         };
-        let positions = positions_of(&ids_of(None, followed.conversation.plain_messages(0)));
-        let previous = past.newest_summary(&positions, followed);
+        let messages = MessageList::new(ids_of(None, followed.conversation.plain_messages(0)));
+        let previous = past.newest_summary(&messages.positions, followed);
         let source = SummarySource { session: followed.session.fork(), previous };
         let (pending, _lock) = match self.run_models(task, models, &past, source, report)? {
             Ok(result) => result,
@@ -142,7 +142,7 @@ impl Engine {
         models: &SummaryModels,
         pending: &PendingSummary,
     ) -> Result<JobOutcome, OpError> {
-        let tip = self.cache.peek(task.session, |cached| cached.state.ids.last().copied()).flatten();
+        let tip = self.cache.peek(task.session, |cached| cached.state.messages.ids.last().copied()).flatten();
         self.record_attempts(task, models, pending, tip)
     }
 
