@@ -26,6 +26,9 @@ pub(crate) enum FoldLockOutcome<'a> {
     Acquired(FoldLock<'a>),
     /// Another process has recorded the folds in the meantime.
     NotNeeded,
+    /// Locking failed. Folds are recorded all the same: at worst, one fold is recorded twice. The store may have set
+    /// the lock in spite of the error, so it is released like any other.
+    Failed(FoldLock<'a>),
     /// Another process, named here, holds the lock and does not release it in time.
     HeldByOther(String),
 }
@@ -66,11 +69,9 @@ impl<'a> FoldLock<'a> {
                         return Ok(FoldLockOutcome::NotNeeded);
                     }
                 }
-                // If locking fails, folds are recorded without the lock: at worst, one fold is recorded twice. The
-                // store may have set the lock in spite of the error, so it is released like any other.
                 Err(_) => {
                     let lock = FoldLock { store, session: session.clone(), holder };
-                    return Ok(FoldLockOutcome::Acquired(lock));
+                    return Ok(FoldLockOutcome::Failed(lock));
                 }
             }
         }

@@ -352,7 +352,9 @@ impl Engine {
             log.read_new(&*self.store, id).map(|()| !state.has_recorded_all(log))
         })?;
         let (_lock, mut events) = match outcome {
-            FoldLockOutcome::Acquired(lock) => (Some(lock), fold_events(&state.followed, log, sent)),
+            FoldLockOutcome::Acquired(lock) | FoldLockOutcome::Failed(lock) => {
+                (Some(lock), fold_events(&state.followed, log, sent))
+            }
             FoldLockOutcome::NotNeeded => (None, Vec::new()),
             FoldLockOutcome::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
         };
