@@ -29,7 +29,7 @@ use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append::{LoadedSession, MAX_ATTEMPTS, MessageCounts, WriteTiming};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
-use crate::request::fold_lock::{FoldLock, FoldLockOutcome};
+use crate::request::fold_lock::FoldLock;
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
 use crate::request::receive::ReceivedBody;
 use crate::sessions::state::{CachedSession, DecodedBody, State};
@@ -352,11 +352,11 @@ impl Engine {
             log.read_new(&*self.store, id).map(|()| !state.has_recorded_all(log))
         })?;
         let (_lock, mut events) = match outcome {
-            FoldLockOutcome::Acquired(lock) | FoldLockOutcome::Failed(lock) => {
+            FoldLock::Acquired(lock) | FoldLock::Failed(lock) => {
                 (Some(lock), fold_events(&state.followed, log, sent))
             }
-            FoldLockOutcome::NotNeeded => (None, Vec::new()),
-            FoldLockOutcome::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
+            FoldLock::NotNeeded => (None, Vec::new()),
+            FoldLock::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
         };
         let new_handles = handles_of(&events);
         events.push(SessionEvent::Request(sent.clone()));
