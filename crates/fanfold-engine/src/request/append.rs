@@ -1,6 +1,6 @@
 //! Stores the messages of a request, and the settings that changed with it, before anything replaces them.
 
-use fanfold_store::{Batch, BlobId, NewMessage, NodeId, Op, StoreError};
+use fanfold_store::{Batch, BlobId, NewMessage, Op, StoreError};
 use fanfold_wire::{Conversation, Incoming, same_system};
 
 use crate::engine::Engine;
@@ -259,19 +259,6 @@ impl Engine {
             batch.ops.push(Op::Append(session.clone(), new));
         }
         Ok(n_dropped)
-    }
-
-    /// The number of messages that are stored, by bisection: if one is stored, all before it are. A likely number is
-    /// tried first.
-    pub(crate) fn n_stored(&self, ids: &[NodeId], n_likely: usize) -> Result<usize, StoreError> {
-        let (mut stored, mut missing) = (0, ids.len() + 1);
-        let mut tries = [n_likely, n_likely + 1].into_iter();
-        while missing - stored > 1 {
-            let next = tries.next().filter(|next| stored < *next && *next < missing);
-            let next = next.unwrap_or(usize::midpoint(stored, missing));
-            if self.store.node(ids[next - 1])?.is_some() { stored = next } else { missing = next }
-        }
-        Ok(stored)
     }
 }
 
