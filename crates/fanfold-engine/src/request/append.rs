@@ -67,7 +67,7 @@ pub(crate) enum WriteTiming {
 
 impl Engine {
     /// Stores the messages of a body and the settings that changed with it, in one batch. One attempt: the caller
-    /// repeats it if another process has written to the session. The cached session is taken before it is changed.
+    /// repeats it if another process has written to the session. Takes the cached session before changing it.
     pub(crate) fn append(
         &self,
         input: &RequestInput<'_>,
@@ -98,6 +98,7 @@ impl Engine {
         } else {
             unwritten = Some(batch.finish());
         }
+        // Other processes may have recorded events in the meantime.
         let can_advance = session.body.state().is_none_or(|state| relation.can_advance(state, &session.log));
         if !can_advance {
             let incoming = Incoming::open(input.body, input.terms.format)?;
@@ -123,7 +124,7 @@ impl Engine {
         if is_stored {
             log.read_new(&*self.store, input.session)?;
         }
-        // The state stays as it is if the events since do not allow to continue it.
+        // Nothing is added to a state that the events since then do not continue.
         let state = state.filter(|state| {
             let positions = &state.messages.positions;
             state.can_advance(&log, &log.effective_events(positions, state.terms_event, log.events.len()))
