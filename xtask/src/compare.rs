@@ -29,7 +29,10 @@ const REWORDED: [(&str, &str); 5] = [
     ),
     (" tokens are left when all is folded, and", " tokens remain after all folds, and"),
     ("lines of the newest results stood above already", "the newest results repeated visible lines"),
-    ("the provider refused the request for its length", "the provider refused the request because of its length"),
+    (
+        "the provider refused the request for its length",
+        "the provider refused the request because of its length",
+    ),
 ];
 
 /// Compares the programs at two paths.

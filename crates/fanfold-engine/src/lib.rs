@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
 mod clock; //        the current time, and sleeping
+mod lease; //        named locks in the store that expire
 mod engine; //       a store, a clock and the cached sessions
 mod follow; //       a conversation in memory
 mod log; //          the events of a session, and which of them are in force

@@ -150,7 +150,6 @@ impl Engine {
         parent: Option<(SessionId, Relation)>,
     ) -> Result<(), OpError> {
         let mut ops = Vec::new();
-        let mut expected_tips = Vec::new();
         let (id, n_messages, existing) = match stored {
             StoredPart::All(_) => return Ok(()),
             StoredPart::Nothing(id) => {
@@ -158,40 +157,11 @@ impl Engine {
                 ops.push(Op::Create(NewSession { id: id.clone(), source, format, parent, tip: None }));
                 (id, 0, None)
             }
-            StoredPart::Beginning(row, n) => {
-                expected_tips.push((row.id.clone(), row.tip));
-                (row.id.clone(), n, Some(row))
-            }
+            StoredPart::Beginning(row, n) => (row.id.clone(), n, Some(row)),
         };
         ops.extend(line.blobs.values().map(|text| Op::PutBlob(text.clone().into_bytes())));
-        let message = |message: &ExportedMessage| {
-            Some(NewMessage { json: message.json()?.to_owned(), at: Some(Millis(message.at)) })
-        };
-        ops.push(Op::Append(id.clone(), line.messages.iter().skip(n_messages).filter_map(message).collect()));
-        let node = |tip: &Option<String>| -> Result<Option<NodeId>, OpError> {
-            tip.as_ref()
-                .map(|tip| tip.parse())
-                .transpose()
-                .map_err(|error: IdError| OpError::invalid(error.to_string(), "export it again"))
-        };
-        for AbandonedMessage { after, message } in &line.abandoned {
-            ops.push(Op::MoveTip(id.clone(), node(after)?));
-            let at = Some(Millis(message.at));
-            ops.push(Op::Append(id.clone(), vec![NewMessage { json: message.text.clone(), at }]));
-        }
-        let n_events = match &existing {
-            Some(row) => {
-                self.store.events(&row.id, 0)?.iter().filter(|event| event.kind != INHERITED).count()
-            }
-            None => 0,
-        };
-        // An existing session has its inherited events already.
-        let events = line.events.iter().filter(|event| existing.is_none() || event.kind != INHERITED);
-        for event in events.skip(n_events) {
-            ops.push(Op::MoveTip(id.clone(), node(&event.tip)?));
-            let event = NewEvent { kind: event.kind.clone(), body: event.body.get().to_owned() };
-            ops.push(Op::AddEvent(id.clone(), event));
-        }
+        ops.extend(message_ops(line, &id, n_messages)?);
+        ops.extend(self.event_ops(line, &id, existing.is_some())?);
         ops.push(Op::MoveTip(id.clone(), chain.last().copied()));
         let has_title = existing.as_ref().is_some_and(|row| row.title.is_some());
         let title = line.title.as_ref().filter(|_| !has_title);
@@ -203,8 +173,26 @@ impl Engine {
             line.ended.as_ref().map(|reason| SessionUpdate::End(EndReason::from_name(reason))),
         ];
         ops.extend(changes.into_iter().flatten().map(|change| Op::Update(id.clone(), change)));
+        let expected_tips = existing.into_iter().map(|row| (row.id, row.tip)).collect();
         self.store.commit(&Batch { at: Millis(line.updated_at), expected_tips, ops })?;
         Ok(())
+    }
+
+    /// Adds the events of an exported session that are not stored yet, each after its message.
+    fn event_ops(&self, line: &ExportLine, id: &SessionId, is_stored: bool) -> Result<Vec<Op>, OpError> {
+        let n_stored = match is_stored {
+            true => self.store.events(id, 0)?.iter().filter(|event| event.kind != INHERITED).count(),
+            false => 0,
+        };
+        // A stored session has its inherited events already.
+        let events = line.events.iter().filter(|event| !is_stored || event.kind != INHERITED);
+        let mut ops = Vec::new();
+        for event in events.skip(n_stored) {
+            ops.push(Op::MoveTip(id.clone(), parse_tip(event.tip.as_deref())?));
+            let event = NewEvent { kind: event.kind.clone(), body: event.body.get().to_owned() };
+            ops.push(Op::AddEvent(id.clone(), event));
+        }
+        Ok(ops)
     }
 
     /// Imports a conversation of another program.
@@ -278,6 +266,26 @@ impl Engine {
             Ok(self.next_title(title))
         }
     }
+}
+
+/// Adds the messages of an exported session after the first `n_stored`, and its abandoned messages.
+fn message_ops(line: &ExportLine, id: &SessionId, n_stored: usize) -> Result<Vec<Op>, OpError> {
+    let message = |message: &ExportedMessage| {
+        Some(NewMessage { json: message.json()?.to_owned(), at: Some(Millis(message.at)) })
+    };
+    let new = line.messages.iter().skip(n_stored).filter_map(message).collect();
+    let mut ops = vec![Op::Append(id.clone(), new)];
+    for AbandonedMessage { after, message } in &line.abandoned {
+        ops.push(Op::MoveTip(id.clone(), parse_tip(after.as_deref())?));
+        let at = Some(Millis(message.at));
+        ops.push(Op::Append(id.clone(), vec![NewMessage { json: message.text.clone(), at }]));
+    }
+    Ok(ops)
+}
+
+fn parse_tip(tip: Option<&str>) -> Result<Option<NodeId>, OpError> {
+    let parsed = tip.map(str::parse).transpose();
+    parsed.map_err(|error: IdError| OpError::invalid(error.to_string(), "export it again"))
 }
 
 /// Replaces the parents' ids in fork events by their ids in this store.

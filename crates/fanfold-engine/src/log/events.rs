@@ -322,6 +322,12 @@ impl SessionEvent {
         let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("unknown").to_owned();
         NewEvent { kind, body: value.to_string() }
     }
+
+    /// Decodes an event. Returns `None` if its kind is unknown or its body is invalid.
+    pub(crate) fn decode(kind: &str, mut body: Value) -> Option<SessionEvent> {
+        body.as_object_mut()?.insert("kind".to_owned(), Value::String(kind.to_owned()));
+        serde_json::from_value(body).ok()
+    }
 }
 
 /// An event of a session's log.
@@ -340,9 +346,7 @@ pub struct LoggedEvent {
 impl LoggedEvent {
     /// Decodes a stored event. Returns `None` if its kind is unknown or its body is invalid.
     pub fn decode(row: &EventRow) -> Option<LoggedEvent> {
-        let mut body: Value = serde_json::from_str(&row.body).ok()?;
-        body.as_object_mut()?.insert("kind".to_owned(), Value::String(row.kind.clone()));
-        let event: SessionEvent = serde_json::from_value(body).ok()?;
+        let event = SessionEvent::decode(&row.kind, serde_json::from_str(&row.body).ok()?)?;
         // These events name their message, because another process may have moved the tip before they were written.
         let tip = match &event {
             SessionEvent::Fold(fold) => Some(fold.tip.parse().ok()?),

@@ -4,7 +4,7 @@ use fanfold_core::{Extent, Handle};
 use fanfold_store::{EventRow, SessionFilter, SessionId, SessionRow, StoreError};
 
 use crate::engine::Engine;
-use crate::log::events::{InheritedEvent, LoggedEvent, SessionEvent};
+use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::recall::handles::OpenError;
 
 /// After a match, the number of further sessions that are checked for a conflicting handle.
@@ -120,18 +120,9 @@ fn fingerprint_in(note: &SessionEvent, digits: &str) -> Option<String> {
             .iter()
             .find(|(known, ..)| known == digits)
             .map(|(.., fingerprint)| fingerprint.clone()),
-        SessionEvent::Inherited { events } => {
-            events.iter().find_map(|event| fingerprint_in(&event.note()?, digits))
-        }
+        SessionEvent::Inherited { events } => events.iter().find_map(|event| {
+            fingerprint_in(&SessionEvent::decode(&event.kind, event.body.clone())?, digits)
+        }),
         _ => None,
-    }
-}
-
-impl InheritedEvent {
-    /// The event; none if its kind is unknown.
-    fn note(&self) -> Option<SessionEvent> {
-        let mut body = self.body.clone();
-        body.as_object_mut()?.insert("kind".to_owned(), self.kind.clone().into());
-        serde_json::from_value(body).ok()
     }
 }

@@ -42,15 +42,33 @@ impl Engine {
         ids: &[NodeId],
     ) -> Result<usize, StoreError> {
         let Some(tip) = tip else { return Ok(0) };
-        // By bisection: an id is a hash of all messages up to its own, so if two are equal, all before them are.
-        let (mut same, mut other) = (0, n_stored.min(ids.len()) + 1);
-        while other - same > 1 {
-            let middle = usize::midpoint(same, other);
-            let depth = middle as u32 - 1;
+        // An id is a hash of all messages up to its own, so if two are equal, all before them are.
+        bisect(n_stored.min(ids.len()), &[], |n| {
+            let depth = n as u32 - 1;
             let nodes = self.store.chain(tip, depth..depth + 1)?;
-            let is_same = nodes.first().is_some_and(|node| node.id == ids[middle - 1]);
-            if is_same { same = middle } else { other = middle }
-        }
-        Ok(same)
+            Ok(nodes.first().is_some_and(|node| node.id == ids[n - 1]))
+        })
     }
+
+    /// The number of messages that are stored. If one is stored, all before it are. A likely number is tried first.
+    pub(crate) fn n_stored(&self, ids: &[NodeId], n_likely: usize) -> Result<usize, StoreError> {
+        bisect(ids.len(), &[n_likely, n_likely + 1], |n| Ok(self.store.node(ids[n - 1])?.is_some()))
+    }
+}
+
+/// The largest number from 1 to `n_max` that has a property, or 0 if none has it. If a number has the property, all
+/// smaller ones have it. Likely numbers are tried first, then the middle of the rest.
+pub(crate) fn bisect(
+    n_max: usize,
+    likely: &[usize],
+    mut has_property: impl FnMut(usize) -> Result<bool, StoreError>,
+) -> Result<usize, StoreError> {
+    let (mut with, mut without) = (0, n_max + 1);
+    let mut likely = likely.iter().copied();
+    while without - with > 1 {
+        let next = likely.next().filter(|next| with < *next && *next < without);
+        let next = next.unwrap_or(usize::midpoint(with, without));
+        if has_property(next)? { with = next } else { without = next }
+    }
+    Ok(with)
 }

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use fanfold_core::{Handle, Notice, Overflow, Tokens, View, ViewError, ViewFault};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
-use fanfold_wire::{DecodeError, Format, Incoming};
+use fanfold_wire::{DecodeError, Incoming};
 
 use crate::engine::{Engine, store_hint, store_message};
 use crate::follow::folded_conversation::{FoldedConversation, Sizes};
@@ -26,11 +26,12 @@ use crate::follow::terms::Terms;
 use crate::log::events::{SentRequest, SessionEvent};
 use crate::log::fold_record::fold_events;
 use crate::log::message_styles::MessageStyles;
-use crate::log::session_log::SessionLog;
-use crate::request::append::{AppendOutcome, WriteTiming, retry_moved};
+use crate::log::session_log::{EffectiveEvent, SessionLog};
+use crate::request::append::{LoadedSession, MAX_ATTEMPTS, MessageCounts, WriteTiming};
 use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
-use crate::request::fold_lock::{FoldLock, FoldLockOutcome};
+use crate::request::fold_lock::FoldLock;
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
+use crate::request::receive::ReceivedBody;
 use crate::sessions::state::{CachedSession, DecodedBody, State};
 
 /// A body to fold, with its session and settings.
@@ -81,6 +82,11 @@ impl<'a> RequestInput<'a> {
             received: None,
             form: BodyForm::default(),
         }
+    }
+
+    /// Returns true if the deadline has passed.
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() > deadline)
     }
 }
 
@@ -193,33 +199,218 @@ impl Engine {
         self.request_with(input, Some(parsed))
     }
 
+    /// Repeats attempts while other processes write to the session, until the deadline.
     fn request_with(&self, input: &RequestInput<'_>, mut parsed: Option<Incoming>) -> RequestOutcome {
         let reserved = input.memory.map(|memory| reserve_memory(input.terms, memory));
         let input = &RequestInput { terms: reserved.as_ref().unwrap_or(input.terms), ..*input };
         let mut progress = AttemptProgress::default();
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            retry_moved(input.session, || self.attempt(input, parsed.take(), &mut progress))
-        }));
-        let error = match outcome {
-            Ok(Ok(outcome)) => return outcome,
-            Ok(Err(error)) => error,
-            Err(panic) => RequestError::Panicked(panic_message(&*panic)),
-        };
-        if !matches!(error, RequestError::NotDecoded(_) | RequestError::Continued) {
-            // The messages are stored even if the body could not be folded.
-            let timing = match error {
-                RequestError::Overflow(_) => WriteTiming::Overflow,
-                _ => WriteTiming::Unchanged,
+        let mut cached = self.cache.take(input.session);
+        let mut n_left = MAX_ATTEMPTS;
+        let outcome = loop {
+            n_left -= 1;
+            let attempt = || self.attempt(input, parsed.take(), &mut cached, &mut progress);
+            let error = match catch_panic(attempt) {
+                Ok(outcome) => break outcome,
+                Err(error) if is_overtaken(&error) && input.is_late() => RequestError::Late,
+                Err(error) if is_overtaken(&error) && n_left > 0 => continue,
+                Err(error) => error,
             };
-            let appended = catch_unwind(AssertUnwindSafe(|| {
-                retry_moved(input.session, || self.append(input, None, timing))
-            }));
-            if let Ok(Ok(appended)) = appended {
-                progress.n_new += appended.n_new;
-                progress.n_dropped += appended.n_dropped;
-                progress.is_stored = true;
+            // The messages are stored even if the body could not be folded.
+            match catch_panic(|| self.store_unchanged(input, &error, &mut progress)) {
+                Err(conflict) if is_overtaken(&conflict) && n_left > 0 => {}
+                Ok(()) | Err(_) => break RequestOutcome::failed(input, error, &progress),
             }
+        };
+        // An attempt takes the cached session before it changes it, so a session that is left is unchanged.
+        if let Some(cached) = cached {
+            self.cache.put(input.session.clone(), cached);
         }
+        outcome
+    }
+
+    /// Stores the messages of a body that is sent unchanged because of an error.
+    fn store_unchanged(
+        &self,
+        input: &RequestInput<'_>,
+        error: &RequestError,
+        progress: &mut AttemptProgress,
+    ) -> Result<(), RequestError> {
+        let timing = match error {
+            RequestError::NotDecoded(_) | RequestError::Continued => return Ok(()),
+            RequestError::Overflow(_) => WriteTiming::Overflow,
+            _ => WriteTiming::Unchanged,
+        };
+        let appended = self.append(input, None, &mut None, timing)?;
+        progress.add(appended.counts);
+        progress.is_stored = true;
+        Ok(())
+    }
+
+    /// One attempt. It fails with [`StoreError::Conflict`] if another process writes to the session in between.
+    fn attempt(
+        &self,
+        input: &RequestInput<'_>,
+        parsed: Option<Incoming>,
+        cached: &mut Option<CachedSession>,
+        progress: &mut AttemptProgress,
+    ) -> Result<RequestOutcome, RequestError> {
+        let appended = match self.append(input, parsed, cached, WriteTiming::WithRequest) {
+            Err(RequestError::Continued) => {
+                progress.is_stored = true;
+                return Err(RequestError::Continued);
+            }
+            appended => appended?,
+        };
+        progress.is_stored |= appended.unwritten.is_none();
+        progress.add(appended.counts);
+        let mut session = self.build_state(input, appended.session, appended.effective)?;
+        let view = build_view(&mut session.state.followed, progress)?;
+        let edited = match input.mode {
+            Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
+            Mode::Fold => edit(input, &session.state.followed, &view),
+        };
+        if input.is_late() {
+            return Err(RequestError::Late);
+        }
+        let recorded = self.record_request(input, &mut session, appended.unwritten, &view, &edited)?;
+        progress.n_new += recorded.n_new;
+        let outcome = RequestOutcome {
+            n_new: progress.n_new,
+            n_dropped: progress.n_dropped,
+            new_handles: recorded.new_handles,
+            ..RequestOutcome::sent(input, &mut session.state.followed, &view, edited)
+        };
+        self.cache.put(input.session.clone(), session);
+        Ok(outcome)
+    }
+
+    /// The state of the session after the messages of the body: the cached state advanced, or a replay.
+    fn build_state(
+        &self,
+        input: &RequestInput<'_>,
+        session: LoadedSession,
+        effective: Vec<EffectiveEvent>,
+    ) -> Result<CachedSession, StoreError> {
+        let LoadedSession { body, log, frame } = session;
+        let mut state = match body {
+            ReceivedBody::Continued(mut state, changes) => {
+                state.advance(&*self.store, changes, &log, effective)?;
+                *state
+            }
+            ReceivedBody::Whole(body) => self.replay(input.terms, body, &log)?,
+        };
+        state.frame = Some(frame);
+        let tools = state.followed.conversation.tools().map(str::to_owned);
+        state.followed.set_tools(tools.as_deref());
+        Ok(CachedSession { state, log })
+    }
+
+    /// Records new folds and the request, before the view is sent.
+    ///
+    /// Without new folds, the request is written in one batch with its messages. Otherwise the messages are written
+    /// first, because they are the originals of the folds.
+    fn record_request(
+        &self,
+        input: &RequestInput<'_>,
+        session: &mut CachedSession,
+        unwritten: Option<Batch>,
+        view: &View,
+        body: &EditedBody,
+    ) -> Result<RecordedRequest, RequestError> {
+        let CachedSession { state, log } = &mut *session;
+        let mut sent = describe_request(state, log, &body.text);
+        sent.edits.clone_from(&body.edits);
+        sent.tokens = Some(view.tokens.0);
+        sent.bypass_reason = match input.mode {
+            Mode::Observe => Some(OBSERVED.to_owned()),
+            Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
+        };
+        state.has_new_fold = !state.has_recorded_all(log);
+        let recorded = if state.has_new_fold {
+            let n_new = self.write_batch(unwritten)?;
+            let new_handles = self.record_folds(input, session, &sent)?;
+            RecordedRequest { n_new, new_handles }
+        } else {
+            let mut batch = unwritten.unwrap_or_else(|| self.batch());
+            batch.ops.push(Op::AddEvent(input.session.clone(), SessionEvent::Request(sent.clone()).encode()));
+            let n_new = self.store.commit(&batch)?.n_new_messages;
+            RecordedRequest { n_new, new_handles: Vec::new() }
+        };
+        session.state.pending = Some(sent);
+        Ok(recorded)
+    }
+
+    /// Records the new folds and the request that was sent with them. Returns the handles that were recorded first.
+    fn record_folds(
+        &self,
+        input: &RequestInput<'_>,
+        session: &mut CachedSession,
+        sent: &SentRequest,
+    ) -> Result<Vec<Handle>, RequestError> {
+        let (id, CachedSession { state, log }) = (input.session, session);
+        let outcome = FoldLock::acquire(&*self.store, &*self.clock, id, input.deadline, || {
+            log.read_new(&*self.store, id).map(|()| !state.has_recorded_all(log))
+        })?;
+        let (_lock, mut events) = match outcome {
+            FoldLock::Acquired(lock) | FoldLock::Failed(lock) => {
+                (Some(lock), fold_events(&state.followed, log, sent))
+            }
+            FoldLock::NotNeeded => (None, Vec::new()),
+            FoldLock::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
+        };
+        let new_handles = handles_of(&events);
+        events.push(SessionEvent::Request(sent.clone()));
+        let ops = events.iter().map(|event| Op::AddEvent(id.clone(), event.encode())).collect();
+        self.store.commit(&Batch { ops, ..self.batch() })?;
+        Ok(new_handles)
+    }
+
+    fn batch(&self) -> Batch {
+        Batch { at: self.clock.now(), expected_tips: Vec::new(), ops: Vec::new() }
+    }
+
+    /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
+    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<State, StoreError> {
+        let n_events = log.events.len();
+        let recorded = log.terms_event(n_events).and_then(|event| State::recorded_budget(log, &[], event));
+        let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
+        State::replay(&*self.store, body, &terms, log, n_events)
+    }
+}
+
+impl RequestOutcome {
+    /// The outcome of a request whose view was recorded. The caller adds the number of new messages, the number of
+    /// dropped messages and the new handles.
+    fn sent(
+        input: &RequestInput<'_>,
+        followed: &mut FoldedConversation,
+        view: &View,
+        edited: EditedBody,
+    ) -> RequestOutcome {
+        let fold = match input.mode {
+            Mode::Fold if !view.is_untouched() => FoldOutcome::Folded(view.tokens),
+            Mode::Fold | Mode::Observe => FoldOutcome::Whole,
+        };
+        let has_added_tool = input.mode == Mode::Fold && followed.conversation.has_added_tool();
+        RequestOutcome {
+            body: edited.text,
+            fold,
+            is_stored: true,
+            n_new: 0,
+            n_dropped: 0,
+            sizes: Some(sizes_of(followed, view.tokens)),
+            notices: followed.session.take_notices(),
+            has_tool: has_added_tool && !edited.is_rejected && !edited.edits.rules.without_recall_tool,
+            memory: edited.memory_tokens,
+            new_handles: Vec::new(),
+            edits: edited.edits,
+            before_rules: edited.before_rules,
+            is_rejected: edited.is_rejected,
+        }
+    }
+
+    /// The outcome of a request whose body is sent unchanged because of an error.
+    fn failed(input: &RequestInput<'_>, error: RequestError, progress: &AttemptProgress) -> RequestOutcome {
         RequestOutcome {
             body: input.body.to_owned(),
             fold: FoldOutcome::Failed(error),
@@ -236,145 +427,27 @@ impl Engine {
             is_rejected: false,
         }
     }
+}
 
-    /// One attempt. It fails with [`StoreError::Conflict`] if another process writes to the session in between.
-    fn attempt(
-        &self,
-        input: &RequestInput<'_>,
-        parsed: Option<Incoming>,
-        progress: &mut AttemptProgress,
-    ) -> Result<RequestOutcome, RequestError> {
-        let appended = match self.append(input, parsed, WriteTiming::WithRequest) {
-            Err(RequestError::Continued) => {
-                progress.is_stored = true;
-                return Err(RequestError::Continued);
-            }
-            appended => appended?,
-        };
-        let AppendOutcome { body, continued, effective, mut log, frame, unwritten, n_new, n_dropped } =
-            appended;
-        progress.is_stored |= unwritten.is_none();
-        progress.n_new += n_new;
-        progress.n_dropped += n_dropped;
-        let mut state = match continued {
-            Some(mut state) => {
-                state.advance(&*self.store, body, &log, effective)?;
-                *state
-            }
-            None => self.replay(input.terms, body, &log)?,
-        };
-        let tools = state.followed.conversation.tools().map(str::to_owned);
-        state.followed.set_tools(tools.as_deref());
-        let view = match state.followed.view() {
-            Ok(view) => view,
-            Err(ViewError::Overflow(overflow)) => {
-                let (transcript, view) = (state.followed.session.transcript().total(), overflow.smallest);
-                let n_folds = state.followed.session.status().n_folds;
-                progress.sizes = Some(Sizes { transcript, view, n_folds });
-                return Err(RequestError::Overflow(Box::new(overflow)));
-            }
-            Err(ViewError::Fault(fault)) => return Err(RequestError::Fault(fault)),
-        };
-        let fold = match input.mode {
-            Mode::Fold if !view.is_untouched() => FoldOutcome::Folded(view.tokens),
-            Mode::Fold | Mode::Observe => FoldOutcome::Whole,
-        };
-        let edited = match input.mode {
-            Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
-            Mode::Fold => edit(input, state.followed.encode(&view), state.followed.conversation.format()),
-        };
-        if input.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(RequestError::Late);
+/// Builds the view. After an overflow, records the size of the smallest possible view in `progress`.
+fn build_view(
+    followed: &mut FoldedConversation,
+    progress: &mut AttemptProgress,
+) -> Result<View, RequestError> {
+    match followed.view() {
+        Ok(view) => Ok(view),
+        Err(ViewError::Overflow(overflow)) => {
+            progress.sizes = Some(sizes_of(followed, overflow.smallest));
+            Err(RequestError::Overflow(Box::new(overflow)))
         }
-        state.frame = Some(frame);
-        let (n_new, new_handles) =
-            self.record_request(input, (&mut state, &mut log), unwritten, &view, &edited)?;
-        let n_new = progress.n_new + n_new;
-        let notices = state.followed.session.take_notices();
-        let session = &state.followed.session;
-        let (transcript, n_folds) = (session.transcript().total(), session.status().n_folds);
-        let has_added_tool = input.mode == Mode::Fold && state.followed.conversation.has_added_tool();
-        let outcome = RequestOutcome {
-            body: edited.text,
-            fold,
-            is_stored: true,
-            n_new,
-            n_dropped: progress.n_dropped,
-            sizes: Some(Sizes { transcript, view: view.tokens, n_folds }),
-            notices,
-            has_tool: has_added_tool && !edited.is_rejected && !edited.edits.rules.without_recall_tool,
-            memory: edited.memory_tokens,
-            new_handles,
-            edits: edited.edits,
-            before_rules: edited.before_rules,
-            is_rejected: edited.is_rejected,
-        };
-        self.cache.put(input.session.clone(), CachedSession { state, log });
-        Ok(outcome)
+        Err(ViewError::Fault(fault)) => Err(RequestError::Fault(fault)),
     }
+}
 
-    /// Records new folds and the request, before the view is sent. Returns the number of new messages that were
-    /// written, and the handles that were recorded first.
-    ///
-    /// Without new folds, the request is written in one batch with its messages. Otherwise the messages are written
-    /// first, because they are the originals of the folds.
-    fn record_request(
-        &self,
-        input: &RequestInput<'_>,
-        (state, log): (&mut State, &mut SessionLog),
-        unwritten: Option<Batch>,
-        view: &View,
-        body: &EditedBody,
-    ) -> Result<(usize, Vec<Handle>), RequestError> {
-        let mut sent = describe_request(state, log, &body.text);
-        sent.edits.clone_from(&body.edits);
-        sent.tokens = Some(view.tokens.0);
-        sent.bypass_reason = match input.mode {
-            Mode::Observe => Some(OBSERVED.to_owned()),
-            Mode::Fold => body.is_rejected.then(|| REJECTED.to_owned()),
-        };
-        state.has_new_fold = !state.has_recorded_all(log);
-        if !state.has_new_fold {
-            let mut batch = unwritten.unwrap_or_else(|| self.batch());
-            batch.ops.push(Op::AddEvent(input.session.clone(), SessionEvent::Request(sent.clone()).encode()));
-            let n_new = self.store.commit(&batch)?.n_new_messages;
-            state.pending = Some(sent);
-            return Ok((n_new, Vec::new()));
-        }
-        let n_new = self.write_batch(unwritten)?;
-        let mut events = Vec::new();
-        let outcome = FoldLock::acquire(&*self.store, &*self.clock, input.session, || {
-            log.read_new(&*self.store, input.session).map(|()| !state.has_recorded_all(log))
-        })?;
-        let mut lock = None;
-        match outcome {
-            FoldLockOutcome::Acquired(acquired) => {
-                lock = Some(acquired);
-                events.extend(fold_events(&state.followed, log, &sent));
-            }
-            FoldLockOutcome::NotNeeded => {}
-            FoldLockOutcome::HeldByOther(holder) => return Err(RequestError::Locked(holder)),
-        }
-        let new_handles = handles_of(&events);
-        events.push(SessionEvent::Request(sent.clone()));
-        let ops = events.iter().map(|event| Op::AddEvent(input.session.clone(), event.encode())).collect();
-        self.store.commit(&Batch { ops, ..self.batch() })?;
-        drop(lock);
-        state.pending = Some(sent);
-        Ok((n_new, new_handles))
-    }
-
-    fn batch(&self) -> Batch {
-        Batch { at: self.clock.now(), expected_tips: Vec::new(), ops: Vec::new() }
-    }
-
-    /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
-    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<State, StoreError> {
-        let n_events = log.events.len();
-        let recorded = log.terms_event(n_events).and_then(|event| State::recorded_budget(log, &[], event));
-        let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
-        State::replay(&*self.store, body, &terms, log, n_events)
-    }
+/// The sizes of a conversation with a view of this size.
+fn sizes_of(followed: &FoldedConversation, view: Tokens) -> Sizes {
+    let session = &followed.session;
+    Sizes { transcript: session.transcript().total(), view, n_folds: session.status().n_folds }
 }
 
 /// Recorded with a request that was sent unchanged because of [`Mode::Observe`].
@@ -393,7 +466,7 @@ fn handles_of(events: &[SessionEvent]) -> Vec<Handle> {
 fn describe_request(state: &State, log: &SessionLog, body: &str) -> SentRequest {
     let FoldedConversation { session, conversation, .. } = &state.followed;
     SentRequest {
-        tip: state.ids.last().map(ToString::to_string),
+        tip: state.messages.ids.last().map(ToString::to_string),
         from: 0,
         n_seen_events: log.n_read,
         frame: state.frame.as_ref().map(|(frame, _)| frame.to_string()).unwrap_or_default(),
@@ -420,10 +493,11 @@ struct EditedBody {
     is_rejected: bool,
 }
 
-/// Adds the memory block to an encoded body, then applies the rules of the provider if the body differs from the
+/// Encodes a view and adds the memory block, then applies the rules of the provider if the body differs from the
 /// client's.
-fn edit(input: &RequestInput<'_>, encoded: String, format: Format) -> EditedBody {
-    let mut edited = EditedBody { text: encoded, ..EditedBody::default() };
+fn edit(input: &RequestInput<'_>, followed: &FoldedConversation, view: &View) -> EditedBody {
+    let format = followed.conversation.format();
+    let mut edited = EditedBody { text: followed.encode(view), ..EditedBody::default() };
     if let Some(memory) = add_memory(input, &edited.text, format) {
         edited.text = memory.body;
         edited.edits.memory = Some(memory.block);
@@ -455,7 +529,31 @@ struct AttemptProgress {
     sizes: Option<Sizes>,
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let message = panic.downcast_ref::<String>().map(String::as_str);
-    message.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
+impl AttemptProgress {
+    fn add(&mut self, counts: MessageCounts) {
+        self.n_new += counts.n_new;
+        self.n_dropped += counts.n_dropped;
+    }
+}
+
+/// The effects of recording a request.
+struct RecordedRequest {
+    /// The number of new messages that were written with it.
+    n_new: usize,
+    /// The handles that were recorded first.
+    new_handles: Vec<Handle>,
+}
+
+/// Calls a function and turns a panic into an error.
+fn catch_panic<T>(call: impl FnOnce() -> Result<T, RequestError>) -> Result<T, RequestError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or(panic.downcast_ref::<&str>().copied());
+        Err(RequestError::Panicked(message.unwrap_or("a panic without a message").to_owned()))
+    })
+}
+
+/// Returns true if another process has written to the session during an attempt.
+fn is_overtaken(error: &RequestError) -> bool {
+    matches!(error, RequestError::Store(StoreError::Conflict(_) | StoreError::SessionExists(_)))
 }

@@ -11,7 +11,7 @@ use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
 use crate::recall::handles::{StoredBody, stored_body};
-use crate::sessions::state::{DecodedBody, State, decode_as, read_frame};
+use crate::sessions::state::{DecodedBody, MessageList, State, decode_as, read_frame};
 
 /// Restores terms from their stored description and a budget.
 pub type RestoreTerms<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;
@@ -24,8 +24,6 @@ pub struct RebuiltRequest {
     pub sent: SentRequest,
     /// True if the bytes have the recorded hash.
     pub is_same: bool,
-    /// The conversation at that time; `None` if no view was sent.
-    pub conversation: Option<FoldedConversation>,
 }
 
 impl Engine {
@@ -54,12 +52,12 @@ impl Engine {
         };
         let frame = read_frame(&*self.store, &sent.frame)?;
         let body = stored_body(&*self.store, tip, sent.from, &frame, &sent.styles)?;
-        let (body, conversation) = match &sent.bypass_reason {
-            Some(_) => (body.text, None),
+        let body = match &sent.bypass_reason {
+            Some(_) => body.text,
             None => self.rebuild_view(session, &sent, &frame, body, restore_terms)?,
         };
         let is_same = blake3::hash(body.as_bytes()).to_string() == sent.hash;
-        Ok(RebuiltRequest { body, sent, is_same, conversation })
+        Ok(RebuiltRequest { body, sent, is_same })
     }
 
     /// Returns true if a session has a view: a request with all messages was sent, and its terms are in force.
@@ -120,7 +118,7 @@ impl Engine {
         frame: &BodyFrame,
         body: StoredBody,
         restore_terms: &RestoreTerms<'_>,
-    ) -> Result<(String, Option<FoldedConversation>), OpError> {
+    ) -> Result<String, OpError> {
         let log = SessionLog::read(&*self.store, session)?;
         let n_events = log.n_events_before(sent.n_seen_events);
         let mut folded = self.replay_log(&log, n_events, sent, frame, body, restore_terms)?.followed;
@@ -133,8 +131,7 @@ impl Engine {
             )
         })?;
         let encoded = folded.encode(&view);
-        let body = sent.edits.apply(encoded, folded.conversation.format());
-        Ok((body, Some(folded)))
+        Ok(sent.edits.apply(encoded, folded.conversation.format()))
     }
 
     /// Replays a conversation with the first `n_events` events of the log.
@@ -163,7 +160,7 @@ impl Engine {
         })?;
         let (conversation, changes) =
             decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
-        let body = DecodedBody::new(conversation, changes, body.ids);
+        let body = DecodedBody { conversation, changes, messages: MessageList::new(body.ids) };
         Ok(State::replay(&*self.store, body, &terms, log, n_events)?)
     }
 }

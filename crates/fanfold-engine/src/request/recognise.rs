@@ -19,6 +19,7 @@ use fanfold_wire::{DecodeError, Format, Incoming, same_system};
 use crate::engine::{Engine, OpError};
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
+use crate::request::common_messages::bisect;
 use crate::request::pipeline::RequestError;
 use crate::request::receive::ids_of;
 use crate::sessions::state::read_frame;
@@ -144,15 +145,9 @@ impl Engine {
             None => Ok(Vec::new()),
         };
         let mut found = owners(n_common)?;
-        // Messages after a rewind are stored but belong to no session. Find the last message before them by
-        // bisection.
+        // Messages after a rewind are stored but belong to no session. Find the last message before them.
         if found.is_empty() {
-            let (mut owned, mut orphaned) = (0, n_common);
-            while orphaned - owned > 1 {
-                let middle = usize::midpoint(owned, orphaned);
-                if owners(middle)?.is_empty() { orphaned = middle } else { owned = middle }
-            }
-            n_common = owned;
+            n_common = bisect(n_common.saturating_sub(1), &[], |n| Ok(!owners(n)?.is_empty()))?;
             found = owners(n_common)?;
         }
         Ok((n_common, found))

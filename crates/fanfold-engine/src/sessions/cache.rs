@@ -50,11 +50,12 @@ impl Cache {
         let sessions = self.sessions();
         let states = sessions.iter().map(|(_, cached)| &cached.state);
         let similar = states.filter(|state| {
-            state.ids.first() == Some(&first) && state.followed.conversation.format() == incoming.format()
+            state.messages.ids.first() == Some(&first)
+                && state.followed.conversation.format() == incoming.format()
         });
         let common = similar.map(|state| (state.followed.conversation.n_common(incoming), state));
         let most = common.max_by_key(|(n_common, _)| *n_common);
-        most.map(|(n_common, state)| state.ids[..n_common].to_vec()).unwrap_or_default()
+        most.map(|(n_common, state)| state.messages.ids[..n_common].to_vec()).unwrap_or_default()
     }
 
     /// Adds a session as the most recently used one, and evicts the least recently used ones beyond the limits.

@@ -24,23 +24,10 @@ impl Engine {
             return Ok(None);
         }
         let past = SessionLog::read(&*self.store, session)?;
-        let (mut budget, mut terms) = (None, None);
-        for (_, noted) in past.events_in_force() {
-            match &noted.event {
-                SessionEvent::NewTerms(began) => {
-                    budget = Some((began.window, began.reserve));
-                    terms = began.terms.parse::<BlobId>().ok();
-                }
-                SessionEvent::Budget { window, reserve } => budget = Some((*window, *reserve)),
-                _ => {}
-            }
-        }
-        let (Some((window, reserve)), Some(terms)) = (budget, terms) else { return Ok(None) };
+        let Some((terms, budget)) = past.last_terms() else { return Ok(None) };
+        let Ok(terms) = terms.parse::<BlobId>() else { return Ok(None) };
         let description = self.store.blob(terms)?.unwrap_or_default();
-        Ok(Some(RecordedTerms {
-            budget: Budget::with_reserve(Tokens(window), Tokens(reserve)),
-            description: String::from_utf8_lossy(&description).into_owned(),
-        }))
+        Ok(Some(RecordedTerms { budget, description: String::from_utf8_lossy(&description).into_owned() }))
     }
 
     /// The window recorded last for a session; none if it is new or its last terms differ from these.
@@ -50,14 +37,23 @@ impl Engine {
     pub fn recorded_window(&self, session: &SessionId, terms: &Terms) -> Result<Option<Tokens>, StoreError> {
         let past = SessionLog::read(&*self.store, session)?;
         let expected = BlobId::new(terms.described.as_bytes()).to_string();
-        let mut recorded = None;
-        for (_, noted) in past.events_in_force() {
-            match &noted.event {
-                SessionEvent::NewTerms(began) => recorded = (began.terms == expected).then_some(began.window),
-                SessionEvent::Budget { window, .. } => recorded = recorded.map(|_| *window),
-                _ => {}
-            }
+        let recorded = past.last_terms().filter(|(terms, _)| *terms == expected);
+        Ok(recorded.map(|(_, budget)| budget.window()))
+    }
+}
+
+impl SessionLog {
+    /// The blob with the terms recorded last, and the window and reserve recorded since.
+    fn last_terms(&self) -> Option<(&str, Budget)> {
+        let mut last = None;
+        for (_, logged) in self.events_in_force() {
+            let (terms, window, reserve) = match &logged.event {
+                SessionEvent::NewTerms(new) => (Some(new.terms.as_str()), new.window, new.reserve),
+                SessionEvent::Budget { window, reserve } => (last.map(|(terms, _)| terms), *window, *reserve),
+                _ => continue,
+            };
+            last = terms.map(|terms| (terms, Budget::with_reserve(Tokens(window), Tokens(reserve))));
         }
-        Ok(recorded.map(Tokens))
+        last
     }
 }

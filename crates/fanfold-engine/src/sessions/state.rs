@@ -1,7 +1,7 @@
 //! The state of a session: its messages and events replayed to the newest message. A replay from the start and an
 //! update of a cached state give the same bytes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError};
@@ -16,9 +16,7 @@ use crate::log::session_log::{EffectiveEvent, Positions, SessionLog};
 /// A session replayed to one of its messages.
 pub(crate) struct State {
     pub(crate) followed: FoldedConversation,
-    /// The ids of its messages.
-    pub(crate) ids: Vec<NodeId>,
-    pub(crate) positions: Positions,
+    pub(crate) messages: MessageList,
     /// The number of messages that were applied.
     n_followed: usize,
     /// The index of the event with its terms.
@@ -47,16 +45,30 @@ pub(crate) struct CachedSession {
 /// A decoded body.
 pub(crate) struct DecodedBody {
     pub(crate) conversation: Conversation,
-    /// The changes of the transcript by all messages, or by those after the cached state.
+    /// The changes of the transcript by all messages.
     pub(crate) changes: Vec<Change>,
+    pub(crate) messages: MessageList,
+}
+
+/// The messages of a conversation: their ids in order, and the position of each id.
+#[derive(Default)]
+pub(crate) struct MessageList {
     pub(crate) ids: Vec<NodeId>,
     pub(crate) positions: Positions,
 }
 
-impl DecodedBody {
-    pub(crate) fn new(conversation: Conversation, changes: Vec<Change>, ids: Vec<NodeId>) -> DecodedBody {
-        let positions = positions_of(&ids);
-        DecodedBody { conversation, changes, ids, positions }
+impl MessageList {
+    pub(crate) fn new(ids: Vec<NodeId>) -> MessageList {
+        let mut messages = MessageList::default();
+        messages.extend(ids);
+        messages
+    }
+
+    /// Appends messages.
+    pub(crate) fn extend(&mut self, ids: Vec<NodeId>) {
+        let first = self.ids.len() as u32 + 1;
+        self.positions.extend(ids.iter().copied().zip(first..));
+        self.ids.extend(ids);
     }
 }
 
@@ -70,13 +82,13 @@ impl State {
         log: &SessionLog,
         n_events: usize,
     ) -> Result<State, StoreError> {
-        let DecodedBody { conversation, changes, ids, positions } = body;
+        let DecodedBody { conversation, changes, messages } = body;
         let missing = || StoreError::Corrupt("a session without terms".to_owned());
         let terms_event = log.terms_event(n_events).ok_or_else(missing)?;
         let SessionEvent::NewTerms(began) = &log.events[terms_event].event else {
             unreachable!("it sets terms")
         };
-        let applied = log.effective_events(&positions, terms_event, n_events);
+        let applied = log.effective_events(&messages.positions, terms_event, n_events);
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let tools = frames.tools(&began.frame)?;
         let (offer_event, offer) =
@@ -88,9 +100,8 @@ impl State {
         walk(&mut followed, changes, log, &applied, &mut frames)?;
         Ok(State {
             followed,
-            n_followed: ids.len(),
-            ids,
-            positions,
+            n_followed: messages.ids.len(),
+            messages,
             terms_event,
             offer_event,
             applied,
@@ -135,20 +146,19 @@ impl State {
         has_same_terms && has_same_offer && are_after && is_ours
     }
 
-    /// Applies the new messages of a body that continues it, and the new events.
+    /// Applies the changes by the messages that were added to it, and the new events.
     pub(crate) fn advance(
         &mut self,
         store: &dyn Store,
-        body: DecodedBody,
+        changes: Vec<Change>,
         log: &SessionLog,
         effective: Vec<EffectiveEvent>,
     ) -> Result<(), StoreError> {
-        self.followed.conversation = body.conversation;
-        (self.n_followed, self.ids, self.positions) = (body.ids.len(), body.ids, body.positions);
+        self.n_followed = self.messages.ids.len();
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let n_applied = self.applied.len() + usize::from(self.pending.take().is_some());
         let new = &effective[n_applied.min(effective.len())..];
-        walk(&mut self.followed, body.changes, log, new, &mut frames)?;
+        walk(&mut self.followed, changes, log, new, &mut frames)?;
         self.applied = effective;
         Ok(())
     }
@@ -169,11 +179,6 @@ impl State {
         })?;
         Some(Budget::with_reserve(Tokens(window), Tokens(reserve)))
     }
-}
-
-/// The position of each message.
-pub(crate) fn positions_of(ids: &[NodeId]) -> Positions {
-    ids.iter().enumerate().map(|(i, id)| (*id, i as u32 + 1)).collect::<HashMap<_, _>>()
 }
 
 /// True if a cached state can be updated from between two messages. The items of one Responses reply become one
@@ -345,10 +350,11 @@ mod tests {
             assumed: Vec::new(),
             described: String::new(),
         };
-        let body = DecodedBody::new(conversation, changes, ids.clone());
+        let body = DecodedBody { conversation, changes, messages: MessageList::new(ids.clone()) };
         let state = State::replay(&store, body, &terms, &log, 1).unwrap();
         let can_advance = |log: &SessionLog| {
-            let effective = log.effective_events(&state.positions, state.terms_event, log.events.len());
+            let effective =
+                log.effective_events(&state.messages.positions, state.terms_event, log.events.len());
             state.can_advance(log, &effective)
         };
         assert!(can_advance(&log));

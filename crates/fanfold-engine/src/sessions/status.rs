@@ -8,7 +8,7 @@ use crate::engine::{Engine, OpError};
 use crate::follow::session_budget::SessionBudget;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::{SessionLog, is_ancestor};
-use crate::sessions::state::{State, positions_of};
+use crate::sessions::state::{MessageList, State};
 
 /// The status of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,9 +96,9 @@ impl Engine {
             Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
             None => Vec::new(),
         };
-        let ids: Vec<NodeId> = nodes.into_iter().map(|node| node.id).collect();
+        let ids = nodes.into_iter().map(|node| node.id).collect();
         let mut room = SessionBudget::new(budget);
-        let effective = past.effective_events(&positions_of(&ids), terms_event, until);
+        let effective = past.effective_events(&MessageList::new(ids).positions, terms_event, until);
         effective.into_iter().for_each(|(_, i)| room.apply(&past.events[i].event));
         Ok(Some(room))
     }

@@ -7,7 +7,7 @@ use fanfold_store::{NodeId, SessionId, StoreError};
 use crate::engine::Engine;
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::log::session_log::SessionLog;
-use crate::sessions::state::positions_of;
+use crate::sessions::state::MessageList;
 
 impl Engine {
     /// The numbers of the messages that the current view of a session contains unfolded.
@@ -20,8 +20,8 @@ impl Engine {
             _ => None,
         };
         let folds: Vec<_> = past.events_in_force().filter_map(fold_of).collect();
-        let ids: Vec<_> = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
-        let positions = positions_of(&ids);
+        let ids = self.store.chain(tip, 0..u32::MAX)?.into_iter().map(|node| node.id).collect();
+        let positions = MessageList::new(ids).positions;
         // The newest fold of the current branch.
         let is_in_branch =
             |(tip, _): &&(Option<NodeId>, _)| tip.is_some_and(|tip| positions.contains_key(&tip));

@@ -4,13 +4,13 @@
 //! sent, and so is each answer.
 
 use fanfold_core::Tokens;
-use fanfold_core::summary::{Flaw, NextStep, Summary, SummaryJob};
-use fanfold_provider::{ErrorClass, ModelPrompt};
+use fanfold_core::summary::{Flaw, NextStep, Summary, SummaryJob, SummaryRequest};
+use fanfold_provider::{ErrorClass, ModelPrompt, ProviderError};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
 use super::fallback::{Backoff, FailureEffect, FallbackAction, FallbackChain};
-use super::models::SummaryModels;
+use super::models::{SummaryModel, SummaryModels};
 use super::report::ModelFailure;
 
 /// How often a job is restarted for smaller parts because a prompt exceeded the window of a model.
@@ -44,88 +44,139 @@ pub(crate) struct Attempts {
     pub(crate) n_answers: usize,
 }
 
-/// Runs a job to its end. `new_job` creates it for a model with this window, or returns none if there is nothing to
-/// summarise.
+/// Creates a job for a model with this window. Returns none if there is nothing to summarise.
+type NewJob<'a, 'c> = &'a dyn Fn(Tokens) -> Option<SummaryJob<'c>>;
+
+/// Runs a job to its end.
 pub(crate) fn run_job<'c>(
-    new_job: &dyn Fn(Tokens) -> Option<SummaryJob<'c>>,
+    new_job: NewJob<'_, 'c>,
     models: &SummaryModels,
-    mut chain: FallbackChain,
+    chain: FallbackChain,
     report: &mut dyn FnMut(&SummaryProgress),
 ) -> Option<Attempts> {
-    let mut window = models.models[chain.current()].window;
-    let mut job = new_job(window)?;
-    let (mut failures, mut all_flaws) = (Vec::new(), Vec::new());
-    let (mut n_answers, mut n_questions, mut n_restarts) = (0, 0, 0);
-    loop {
-        let model = &models.models[chain.current()];
-        let failure = match job.next() {
-            NextStep::Done(summary) => {
-                return Some(Attempts {
-                    outcome: Ok(summary),
-                    model_index: chain.current(),
-                    failures,
-                    flaws: all_flaws,
-                    n_answers,
-                });
-            }
-            NextStep::GiveUp(flaws) => ModelFailure::Rejected { model: model.model.clone(), flaws },
-            NextStep::Ask(question) => {
-                n_questions += 1;
-                report(&SummaryProgress::Asking { model: model.model.clone(), number: n_questions });
-                let prompt = ModelPrompt {
-                    system: redact(&question.system).into_owned(),
-                    user: redact(&question.user).into_owned(),
-                    max_tokens: question.max_tokens,
-                };
-                match model.writer.write(&prompt) {
-                    Ok(answer) => {
-                        n_answers += 1;
-                        let n_rejected = job.n_rejected();
-                        match answer.is_truncated {
-                            true => job.accept_truncated_answer(),
-                            false => job.accept_answer(&redact(&answer.text)),
-                        }
-                        if job.n_rejected() > n_rejected {
-                            all_flaws.extend(job.flaws().iter().cloned());
-                            report(&SummaryProgress::Rejected(job.flaws().to_vec()));
-                        }
-                        continue;
-                    }
-                    Err(error) if error.class == ErrorClass::Overflow && n_restarts < MAX_RESTARTS => {
-                        // The window is smaller than configured, so restart with smaller parts.
-                        n_restarts += 1;
-                        let limit = error.limit.map(Tokens).filter(|limit| *limit < window);
-                        window = limit.unwrap_or(Tokens(window.0 / 2));
-                        job = new_job(window)?;
-                        continue;
-                    }
-                    Err(error) => ModelFailure::Provider(error),
+    let mut run = JobRun::new(new_job, models, chain, report)?;
+    let outcome = loop {
+        let failure = match run.job.next() {
+            NextStep::Done(summary) => break Ok(summary),
+            NextStep::GiveUp(flaws) => ModelFailure::Rejected { model: run.model().model.clone(), flaws },
+            NextStep::Ask(question) => match run.ask(&question) {
+                Ok(()) => continue,
+                Err(error) if error.class == ErrorClass::Overflow && run.n_restarts < MAX_RESTARTS => {
+                    run.restart(error.limit.map(Tokens))?;
+                    continue;
                 }
-            }
+                Err(error) => ModelFailure::Provider(error),
+            },
         };
         let is_rejected = matches!(failure, ModelFailure::Rejected { .. });
-        let (model_index, action) = (chain.current(), chain.after_failure(failure.kind()));
-        report(&SummaryProgress::Failed(failure.clone()));
-        failures.push((model_index, failure));
-        match action {
-            FallbackAction::Ask(next) => {
-                // The next model continues with the finished parts, unless its window is smaller.
-                let next_window = models.models[next].window;
-                let can_continue = !is_rejected && next_window >= window && job.partial_summary().is_some();
-                if !can_continue && (is_rejected || next_window != window) {
-                    (job, window) = (new_job(next_window)?, next_window);
-                }
-                n_restarts = 0;
-            }
-            FallbackAction::Stop(effect) => {
-                // A summary of the first parts is better than none.
-                let outcome = match (effect, job.partial_summary()) {
-                    (FailureEffect::Digest, Some(summary)) => Ok(summary),
-                    (effect, _) => Err(effect),
-                };
-                return Some(Attempts { outcome, model_index, failures, flaws: all_flaws, n_answers });
-            }
+        match run.record_failure(failure) {
+            FallbackAction::Ask(_) => run.continue_with_next_model(is_rejected)?,
+            // A summary of the first parts is better than none.
+            FallbackAction::Stop(effect) => match (effect, run.job.partial_summary()) {
+                (FailureEffect::Digest, Some(summary)) => break Ok(summary),
+                (effect, _) => break Err(effect),
+            },
         }
+    };
+    let JobRun { chain, failures, flaws, n_answers, .. } = run;
+    Some(Attempts { outcome, model_index: chain.current(), failures, flaws, n_answers })
+}
+
+/// A job that is running.
+struct JobRun<'a, 'c> {
+    new_job: NewJob<'a, 'c>,
+    models: &'a SummaryModels,
+    report: &'a mut dyn FnMut(&SummaryProgress),
+    job: SummaryJob<'c>,
+    /// The window that the job was created for.
+    window: Tokens,
+    chain: FallbackChain,
+    n_questions: usize,
+    /// The number of restarts with the current model.
+    n_restarts: usize,
+    n_answers: usize,
+    failures: Vec<(usize, ModelFailure)>,
+    flaws: Vec<Flaw>,
+}
+
+impl<'a, 'c> JobRun<'a, 'c> {
+    fn new(
+        new_job: NewJob<'a, 'c>,
+        models: &'a SummaryModels,
+        chain: FallbackChain,
+        report: &'a mut dyn FnMut(&SummaryProgress),
+    ) -> Option<JobRun<'a, 'c>> {
+        let window = models.models[chain.current()].window;
+        Some(JobRun {
+            new_job,
+            models,
+            report,
+            job: new_job(window)?,
+            window,
+            chain,
+            n_questions: 0,
+            n_restarts: 0,
+            n_answers: 0,
+            failures: Vec::new(),
+            flaws: Vec::new(),
+        })
+    }
+
+    fn model(&self) -> &'a SummaryModel {
+        &self.models.models[self.chain.current()]
+    }
+
+    /// Sends a question to the current model and passes the answer to the job.
+    fn ask(&mut self, question: &SummaryRequest) -> Result<(), ProviderError> {
+        let model = self.model();
+        self.n_questions += 1;
+        (self.report)(&SummaryProgress::Asking { model: model.model.clone(), number: self.n_questions });
+        let answer = model.writer.write(&ModelPrompt {
+            system: redact(&question.system).into_owned(),
+            user: redact(&question.user).into_owned(),
+            max_tokens: question.max_tokens,
+        })?;
+        self.n_answers += 1;
+        let n_rejected = self.job.n_rejected();
+        match answer.is_truncated {
+            true => self.job.accept_truncated_answer(),
+            false => self.job.accept_answer(&redact(&answer.text)),
+        }
+        if self.job.n_rejected() > n_rejected {
+            self.flaws.extend(self.job.flaws().iter().cloned());
+            (self.report)(&SummaryProgress::Rejected(self.job.flaws().to_vec()));
+        }
+        Ok(())
+    }
+
+    /// Restarts the job for smaller parts, because the window of the model is smaller than configured. `limit` is the
+    /// window that the provider reported. Returns none if there is nothing to summarise.
+    fn restart(&mut self, limit: Option<Tokens>) -> Option<()> {
+        self.n_restarts += 1;
+        let limit = limit.filter(|limit| *limit < self.window);
+        self.window = limit.unwrap_or(Tokens(self.window.0 / 2));
+        self.job = (self.new_job)(self.window)?;
+        Some(())
+    }
+
+    /// Records a failure of the current model and makes the next one current, if there is one.
+    fn record_failure(&mut self, failure: ModelFailure) -> FallbackAction {
+        let (model_index, action) = (self.chain.current(), self.chain.after_failure(failure.kind()));
+        (self.report)(&SummaryProgress::Failed(failure.clone()));
+        self.failures.push((model_index, failure));
+        action
+    }
+
+    /// Continues with the finished parts, unless the last answers were rejected or the window of the model is smaller.
+    /// Returns none if there is nothing to summarise.
+    fn continue_with_next_model(&mut self, is_rejected: bool) -> Option<()> {
+        let window = self.model().window;
+        let can_continue = !is_rejected && window >= self.window && self.job.partial_summary().is_some();
+        if !can_continue && (is_rejected || window != self.window) {
+            (self.job, self.window) = ((self.new_job)(window)?, window);
+        }
+        self.n_restarts = 0;
+        Some(())
     }
 }
 

@@ -7,16 +7,19 @@ use fanfold_store::{Batch, Millis, NodeId, Op, SessionId, StoreError};
 
 use super::attempts::{Attempts, SummaryProgress, backoffs_after, run_job};
 use super::fallback::{Backoff, FailureEffect, FallbackChain, FallbackRules};
-use super::lock::SummaryLock;
 use super::models::SummaryModels;
 use super::report::{JobOutcome, ModelFailure, WrittenSummary};
 use crate::engine::{Engine, OpError};
 use crate::follow::folded_conversation::{FoldedConversation, messages_of};
+use crate::lease::Lease;
 use crate::log::events::{SessionEvent, SummaryRecord};
 use crate::log::session_log::{Positions, SessionLog, is_ancestor};
 use crate::request::append::MAX_ATTEMPTS;
 use crate::request::receive::ids_of;
-use crate::sessions::state::{CachedSession, positions_of, summary_of};
+use crate::sessions::state::{CachedSession, MessageList, summary_of};
+
+/// The lease of a session's summary job. It is longer than the timeout of one answer.
+const LEASE_MS: i64 = 1_200_000;
 
 /// A summary to be written.
 #[derive(Debug, Clone, Copy)]
@@ -80,9 +83,9 @@ impl Engine {
         let cached = self.cache.peek(task.session, |CachedSession { state, .. }| {
             let source = SummarySource {
                 session: state.followed.session.fork(),
-                previous: past.newest_summary(&state.positions, &state.followed),
+                previous: past.newest_summary(&state.messages.positions, &state.followed),
             };
-            (source, state.ids.last().copied())
+            (source, state.messages.ids.last().copied())
         });
         let Some((source, tip)) = cached else {
             // The next request is using the session. Its fold will start another job.
@@ -95,7 +98,7 @@ impl Engine {
             ));
         };
         match self.run_models(task, models, &past, source, report)? {
-            Ok((pending, _lock)) => self.record_attempts(task, models, &pending, tip),
+            Ok((pending, _lease)) => self.record_attempts(task, models, &pending, tip),
             Err(outcome) => Ok(outcome),
         }
     }
@@ -119,10 +122,10 @@ impl Engine {
             Some(_) => SessionLog::read(&*self.store, task.session)?,
             None => SessionLog::default(),
         };
-        let positions = positions_of(&ids_of(None, followed.conversation.plain_messages(0)));
-        let previous = past.newest_summary(&positions, followed);
+        let messages = MessageList::new(ids_of(None, followed.conversation.plain_messages(0)));
+        let previous = past.newest_summary(&messages.positions, followed);
         let source = SummarySource { session: followed.session.fork(), previous };
-        let (pending, _lock) = match self.run_models(task, models, &past, source, report)? {
+        let (pending, _lease) = match self.run_models(task, models, &past, source, report)? {
             Ok(result) => result,
             Err(outcome) => return Ok((outcome, None)),
         };
@@ -142,11 +145,11 @@ impl Engine {
         models: &SummaryModels,
         pending: &PendingSummary,
     ) -> Result<JobOutcome, OpError> {
-        let tip = self.cache.peek(task.session, |cached| cached.state.ids.last().copied()).flatten();
+        let tip = self.cache.peek(task.session, |cached| cached.state.messages.ids.last().copied()).flatten();
         self.record_attempts(task, models, pending, tip)
     }
 
-    /// Runs the job while holding the session's summary lock. Returns the result and the lock, or the outcome of a
+    /// Runs the job while holding the session's summary lease. Returns the result and the lease, or the outcome of a
     /// job that called no model.
     fn run_models(
         &self,
@@ -155,7 +158,7 @@ impl Engine {
         past: &SessionLog,
         source: SummarySource,
         report: &mut dyn FnMut(&SummaryProgress),
-    ) -> Result<Result<(PendingSummary, SummaryLock<'_>), JobOutcome>, OpError> {
+    ) -> Result<Result<(PendingSummary, Lease<'_>), JobOutcome>, OpError> {
         let backoffs: Vec<Option<Backoff>> =
             models.models.iter().map(|model| past.model_pause(&model.key())).collect();
         let rules = FallbackRules { is_by_hand: task.is_by_hand, abort_on_failure: models.abort_on_failure };
@@ -169,10 +172,13 @@ impl Engine {
         if task.is_by_hand {
             session.apply(Event::FoldRequested { range: None });
         }
-        let lock = match SummaryLock::acquire(&*self.store, &*self.clock, task.session)? {
-            Ok(lock) => lock,
-            Err(holder) => return Ok(Err(JobOutcome::Busy(holder))),
-        };
+        // Folds hold the session's own lock. They must not wait for a model, so a summary has a lock of its own.
+        let key = SessionId(format!("errand of {}", task.session));
+        let lease = Lease::new(&*self.store, key, LEASE_MS);
+        // It does not wait, because the holder's summary is as good.
+        if let Some(holder) = lease.acquire(&*self.clock)? {
+            return Ok(Err(JobOutcome::Busy(holder)));
+        }
         let today = self.clock.now().to_string();
         let from_scratch = task.is_by_hand && !task.focus.trim().is_empty();
         let new_job = |window| {
@@ -180,13 +186,14 @@ impl Engine {
             session.summary_job(&SummaryOptions { previous: previous.clone(), from_scratch, ..options })
         };
         let mut report = |progress: &SummaryProgress| {
-            lock.renew(&*self.clock);
+            // If the lease can't be renewed, it expires by itself.
+            let _ = lease.acquire(&*self.clock);
             report(progress);
         };
         let Some(attempts) = run_job(&new_job, models, chain, &mut report) else {
             return Ok(Err(JobOutcome::NothingToDo));
         };
-        Ok(Ok((PendingSummary { attempts, backoffs, session }, lock)))
+        Ok(Ok((PendingSummary { attempts, backoffs, session }, lease)))
     }
 
     /// Records the result of a job: the summary after the message `tip`, and the backoffs of models that failed.

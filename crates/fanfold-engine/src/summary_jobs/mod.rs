@@ -7,7 +7,6 @@ mod fallback; // which model is called next, and the meaning of failures
 mod models; //   the models that may be called
 mod report; //   outcomes for people and logs
 mod attempts; // a job run to its end
-mod lock; //     one job per session at a time
 mod job; //      the job of a stored session
 
 pub use attempts::SummaryProgress;
