@@ -6,8 +6,6 @@ use anyhow::{Context as _, ensure};
 
 use crate::{guide, page};
 
-/// The page with the table.
-pub(crate) const TABLE: &str = "docs/guide/condensers/README.md";
 const BEGIN: &str = "<!-- begin: cargo xtask condensers --write -->";
 
 /// Measures and prints the table.
@@ -25,8 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let table = table(&rows)?;
     if arguments.iter().any(|argument| argument == "--write") {
-        page::write_table(&root.join(TABLE), BEGIN, &table)?;
-        guide::run()?;
+        page::write_table(&root.join(guide::CONDENSERS), BEGIN, &table)?;
     }
     page::print(&table);
     Ok(())
@@ -59,13 +56,12 @@ fn table(rows: &[&str]) -> anyhow::Result<String> {
     Ok(table)
 }
 
-/// A link to the page of a kind.
+/// A link to the section of a kind.
 fn link(name: &str) -> String {
     match name {
-        // Test output is condensed by `runs.rs`; agent text is mostly prose.
-        "tests" => "[tests](runs.md)".to_owned(),
-        "said" => "what agents said ([prose](prose.md), most of it)".to_owned(),
-        name => format!("[{name}]({name}.md)"),
+        // Agent text is mostly prose.
+        "said" => "what agents said ([prose](#prose), most of it)".to_owned(),
+        name => format!("[{name}](#{name})"),
     }
 }
 
@@ -78,6 +74,6 @@ mod tests {
         let table =
             table(&["json\t2\t100\t25\t0\t0\t4\t1\t10\t10"]).unwrap_or_else(|error| panic!("{error:#}"));
         let row = table.lines().last().unwrap_or_default();
-        assert_eq!(row, "| [json](json.md) | 2 | 100 | 25 | 25 % | – | 25 % of 4 | 100 % of 10 |");
+        assert_eq!(row, "| [json](#json) | 2 | 100 | 25 | 25 % | – | 25 % of 4 | 100 % of 10 |");
     }
 }

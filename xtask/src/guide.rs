@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use fanfold_core::{ALL_PASSES, ContentKind};
 
-use crate::condensers;
+use crate::page;
 
 const PASSES: &str = "docs/guide/passes.md";
-const CONDENSERS: &str = "docs/guide/condensers";
+pub(crate) const CONDENSERS: &str = "docs/guide/condensers.md";
+const BEGIN: &str = "<!-- begin: cargo xtask guide -->";
 
 /// Writes the pages.
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -21,74 +23,42 @@ pub(crate) fn run() -> anyhow::Result<()> {
 
 /// The pages as they should be, by their names.
 pub(crate) fn pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
-    let mut pages = vec![(PASSES.to_owned(), passes(root)?)];
-    pages.extend(condenser_pages(root)?);
-    Ok(pages)
+    Ok(vec![(PASSES.to_owned(), passes(root)?), (CONDENSERS.to_owned(), condensers(root)?)])
 }
 
 fn passes(root: &Path) -> anyhow::Result<String> {
     let folder = root.join("crates/fanfold-core/src");
-    let list = fs::read_to_string(folder.join("presets/mod.rs"))?;
     let mut page = String::from(
         "# The passes\n\nEach pass is one way to make a conversation shorter. They run in the order of their loss; which of \
          them run at all is the policy's word. The examples are run as tests.\n\n\
          (This page is made from the headers in `crates/fanfold-core/src/fold/passes/` and `presets/` by `cargo xtask guide`.)\n",
     );
-    let start = list.find("pub const ALL_PASSES").context("presets/mod.rs has no list of passes")?;
-    let end = start + list[start..].find("];").context("the list has no end")?;
-    for line in list[start..end].lines().filter(|line| line.starts_with("    ")) {
-        let name = line.trim().split(',').next().unwrap_or_default().to_lowercase();
-        let file = file_with(&folder, &format!("PASS: Pass = Pass {{ name: \"{name}\""))?;
-        page.push_str(&format!("\n## `{name}`\n\n{}\n", header(&file)?));
+    for pass in ALL_PASSES {
+        let file = file_with(&folder, &format!("PASS: Pass = Pass {{ name: \"{}\"", pass.name))?;
+        page.push_str(&format!("\n## `{}`\n\n{}\n", pass.name, header(&file)?));
     }
     Ok(page)
 }
 
-/// A page for each condenser whose example is run.
-fn condenser_pages(root: &Path) -> anyhow::Result<Vec<(String, String)>> {
+/// The page on condensers with its index and a section per condenser.
+fn condensers(root: &Path) -> anyhow::Result<String> {
     let folder = root.join("crates/fanfold-core/src/text/condense");
-    let list = fs::read_to_string(folder.join("examples.rs"))?;
-    let table = fs::read_to_string(root.join(condensers::TABLE)).context(condensers::TABLE)?;
-    let mut pages = Vec::new();
-    for line in list.lines() {
-        let mut strings = line.trim().split('"').skip(1).step_by(2);
-        let Some((name, file)) = strings.next().zip(strings.next()).filter(|_| line.contains("include_str!"))
-        else {
-            continue;
-        };
-        let page = format!(
-            "# Condensing: `{name}`\n\n{}\n\n{TESTED}\n\n{}\n\n\
-             (This page is made from the header of `crates/fanfold-core/src/text/condense/{file}` by `cargo xtask guide`; \
-             the example is run as a test. [All condensers](README.md).)\n",
-            header(&folder.join(file))?,
-            measured(&table, name),
-        );
-        pages.push((format!("{CONDENSERS}/{name}.md"), page));
+    let mut files = Vec::new();
+    for kind in ContentKind::ALL {
+        let file = file_with(&folder, &format!("kind: ContentKind::{kind:?},\n    detects"))?;
+        files.push((kind.name(), file));
     }
-    Ok(pages)
-}
-
-const TESTED: &str = "**Tested** on generated texts and on every result of the recorded conversations: the errors, \
-paths and ids of the original are in the condensed text, or behind the handle in it, which recalls the original byte for \
-byte; the text is never longer than the original; the same text gives the same bytes; a line of a megabyte takes linear time.";
-
-/// The measured figures of a condenser: its row of the table.
-fn measured(table: &str, name: &str) -> String {
-    let page = format!("]({name}.md)");
-    let head = table.lines().skip_while(|line| !line.starts_with("| what it is")).take(2);
-    match table.lines().find(|line| line.starts_with("| [") && line.contains(&page)) {
-        Some(row) => {
-            let head: Vec<&str> = head.collect();
-            format!(
-                "**On recorded conversations** ([how it was measured](README.md#figures)):\n\n{}\n{row}",
-                head.join("\n")
-            )
-        }
-        None => {
-            "It has no figures of its own, because its results are counted under the kind of the text inside."
-                .to_owned()
-        }
+    for (name, file) in
+        [("written", "written.rs"), ("escaped", "documents/escaped.rs"), ("envelope", "envelope.rs")]
+    {
+        files.push((name.to_owned(), folder.join(file)));
     }
+    let index: Vec<String> = files.iter().map(|(name, _)| format!("[{name}](#{name})")).collect();
+    let mut text = format!("{}\n", index.join(", "));
+    for (name, file) in &files {
+        text.push_str(&format!("\n### `{name}`\n\n{}\n", header(file)?));
+    }
+    page::fill(&fs::read_to_string(root.join(CONDENSERS)).context(CONDENSERS)?, BEGIN, &text)
 }
 
 /// The one file below a folder that contains a text.

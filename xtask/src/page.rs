@@ -1,4 +1,4 @@
-//! Inserts generated tables into hand-written pages.
+//! Inserts generated tables and sections into hand-written pages.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,15 @@ const END: &str = "<!-- end -->";
 /// Replaces the table between its markers in a page.
 pub(crate) fn write_table(file: &Path, begin: &str, table: &str) -> anyhow::Result<()> {
     let page = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    fs::write(file, fill(&page, begin, table)?)?;
+    Ok(())
+}
+
+/// A page with another text between its markers.
+pub(crate) fn fill(page: &str, begin: &str, text: &str) -> anyhow::Result<String> {
     let (before, rest) = page.split_once(begin).with_context(|| format!("the page has no `{begin}`"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("the page has no `{END}`"))?;
-    fs::write(file, format!("{before}{begin}\n\n{table}\n{END}{after}"))?;
-    Ok(())
+    Ok(format!("{before}{begin}\n\n{text}\n{END}{after}"))
 }
 
 /// Prints a text on stdout.

@@ -11,6 +11,8 @@ mod output; //    views, checks, recalls, metrics
 mod session; //   a transcript and its ledger
 pub mod summary; // summaries written by a model
 mod engine; //    the interface of an engine
+#[cfg(test)]
+mod examples; //  the examples in headers
 
 pub use actions::tool_rule::{ToolFold, ToolRule};
 pub use actions::{

@@ -41,7 +41,7 @@ impl RecordedText {
     /// The name of its row in the output.
     fn name(&self) -> String {
         match self.author {
-            Author::Result => format!("{:?}", detect_kind(&self.body)).to_lowercase(),
+            Author::Result => detect_kind(&self.body).name(),
             Author::Argument => "written".to_owned(),
             Author::Reply => "said".to_owned(),
         }

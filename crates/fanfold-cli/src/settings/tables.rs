@@ -211,7 +211,7 @@ impl ToolOptions {
             FoldTool::Always => Some("fold always".to_owned()),
         };
         let cap = self.cap.map(|cap| format!("cap {cap}"));
-        let condense = self.condense.map(|kind| format!("condense {}", kind.name()));
+        let condense = self.condense.map(|kind| format!("condense {}", kind.0.name()));
         let target = (!self.target.is_empty()).then(|| format!("target {}", self.target.join(" ")));
         let rules: Vec<String> = [fold, cap, condense, target].into_iter().flatten().collect();
         if rules.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, rules.join(", ")) }
@@ -235,18 +235,12 @@ pub(crate) enum FoldTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResultKind(pub(crate) ContentKind);
 
-impl ResultKind {
-    fn name(self) -> String {
-        format!("{:?}", self.0).to_lowercase()
-    }
-}
-
 impl<'de> Deserialize<'de> for ResultKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ResultKind, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let kinds = ContentKind::ALL.map(ResultKind);
-        kinds.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let names = kinds.map(|kind| format!("`{}`", kind.name())).join(", ");
+        let found = ContentKind::ALL.into_iter().find(|kind| kind.name() == name);
+        found.map(ResultKind).ok_or_else(|| {
+            let names = ContentKind::ALL.map(|kind| format!("`{}`", kind.name())).join(", ");
             de::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))
         })
     }
@@ -254,7 +248,7 @@ impl<'de> Deserialize<'de> for ResultKind {
 
 impl Serialize for ResultKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.name())
+        serializer.serialize_str(&self.0.name())
     }
 }
 
@@ -264,8 +258,7 @@ impl JsonSchema for ResultKind {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let kinds =
-            ContentKind::ALL.map(|kind| json_schema!({ "type": "string", "const": ResultKind(kind).name() }));
+        let kinds = ContentKind::ALL.map(|kind| json_schema!({ "type": "string", "const": kind.name() }));
         json_schema!({ "description": "The kind of a tool's results.", "oneOf": kinds })
     }
 }

@@ -1,5 +1,7 @@
 //! The file that `config init` writes: every setting with its description, commented out.
 
+use fanfold_core::ContentKind;
+
 use super::options::{Options, SETTINGS};
 
 const HEAD: &str = "\
@@ -19,7 +21,8 @@ pub(crate) fn template() -> String {
         let description = description.unwrap_or_default().replace('\n', "\n## ");
         text.push_str(&format!("\n## {description}\n# {} = {}\n", setting.name, setting.example));
     }
-    format!("{text}\n{TABLES}")
+    let kinds = ContentKind::ALL.map(ContentKind::name).join(", ");
+    format!("{text}\n{}", TABLES.replace("KINDS", &kinds))
 }
 
 #[cfg(test)]

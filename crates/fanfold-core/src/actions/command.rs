@@ -7,6 +7,7 @@ use regex::Regex;
 use crate::actions::path::{join, normal};
 use crate::actions::shell::{ShellCommand, split};
 use crate::actions::{Action, FileRead, LineRange, ReadLines, Verb};
+use crate::text::words::one_line;
 
 /// The action of a command that is run in a directory, if that is known.
 pub(super) fn parse_command(command: &str, directory: Option<&str>) -> Action {
@@ -39,7 +40,7 @@ fn parse_nested_command(command: &str, directory: Option<&str>, depth: usize) ->
     }
     let mut whole = Action::new(Verb::Run, sources.join(" && "));
     if whole.target.is_empty() {
-        whole.target = one_line(command);
+        whole.target = one_line(command).into_owned();
     }
     whole.changes = crate::actions::patch::changed_files(command);
     if !whole.changes.is_empty() {
@@ -141,10 +142,6 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// Prints a pipeline without filters that only shorten its output, such as `2>&1 | tail -20`.
 fn pipeline_text(pipeline: &[ShellCommand]) -> String {
     let mut shown: Vec<String> = Vec::new();
@@ -154,7 +151,7 @@ fn pipeline_text(pipeline: &[ShellCommand]) -> String {
         if is_cut {
             continue;
         }
-        let mut text = one_line(&command.source);
+        let mut text = one_line(&command.source).into_owned();
         for noise in [" 2>&1", " 2>/dev/null", " 2> /dev/null"] {
             text = text.replace(noise, "");
         }

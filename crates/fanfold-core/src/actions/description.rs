@@ -11,6 +11,7 @@ use crate::actions::{Action, CallStatus, LineRange, ReadLines, Verb, Verdict, pa
 use crate::model::tokens::thousands;
 use crate::model::transcript::Call;
 use crate::text::condense::severity::{head, tail};
+use crate::text::words::one_line;
 
 /// Describes a call and its result in one line.
 pub fn describe_call(call: &Call) -> String {
@@ -241,18 +242,6 @@ fn name_has_verb(tool: &str, verb: Verb) -> bool {
     let is_at =
         |word: &&str| tool.as_bytes().windows(word.len()).any(|at| at.eq_ignore_ascii_case(word.as_bytes()));
     words.iter().any(is_at)
-}
-
-fn one_line(text: &str) -> Cow<'_, str> {
-    // Fast path: most texts are one line already.
-    let is_blank = |byte: &u8| !byte.is_ascii_graphic();
-    let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
-    let bytes = text.as_bytes();
-    let is_open = [bytes.first(), bytes.last()].into_iter().flatten().any(is_blank);
-    if bytes.iter().all(is_plain) && !is_open && !text.contains("  ") {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn shortened(text: Cow<'_, str>, longest: usize) -> Cow<'_, str> {

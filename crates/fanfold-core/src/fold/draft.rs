@@ -6,7 +6,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::actions::tool_rule::ToolFold;
 use crate::actions::{Action, describe_with_failure};
 use crate::fold::digest::segment::Segment;
 use crate::fold::ledger::{EntryState, Fold, Ledger};
@@ -316,7 +315,7 @@ impl<'a> Draft<'a> {
     /// Returns whether a location is a result that a tool rule protects.
     pub(crate) fn has_never_rule(&self, place: Place) -> bool {
         let Place::Result(call) = place else { return false };
-        self.is_protected_call(self.transcript.call(call))
+        self.policy.never_folds(&self.transcript.call(call).tool)
     }
 
     /// Returns whether no stage may fold an entry.
@@ -348,7 +347,7 @@ impl<'a> Draft<'a> {
         };
         match self.transcript.entry(id) {
             Entry::Step(step) => {
-                self.stage.reach.tail || !step.calls.iter().any(|call| self.is_protected_call(call))
+                self.stage.reach.tail || !step.calls.iter().any(|call| self.policy.never_folds(&call.tool))
             }
             Entry::Prompt(prompt) => match prompt.speaker {
                 Speaker::Harness => true,
@@ -359,10 +358,6 @@ impl<'a> Draft<'a> {
                 }
             },
         }
-    }
-
-    fn is_protected_call(&self, call: &Call) -> bool {
-        self.policy.tool(&call.tool).is_some_and(|rule| rule.fold == ToolFold::Never)
     }
 
     /// The entries that may be absorbed by a segment, oldest first.

@@ -1,6 +1,7 @@
 //! The folding decisions of a session: an append-only list of folds, and the resulting state of each entry.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::fold::digest::segment::Segment;
@@ -236,6 +237,14 @@ impl Ledger {
                 cost
             }
         }
+    }
+
+    /// The cost of the part of the view that stands for a range of entries.
+    pub(crate) fn cost_in(&self, transcript: &Transcript, range: Range<usize>) -> Tokens {
+        let end = range.end.min(transcript.len());
+        let entries: Tokens = (range.start..end).map(|i| self.cost(transcript, EntryId::from(i))).sum();
+        let parts = self.live_segments().flat_map(|segment| &segment.parts);
+        entries + parts.filter(|part| range.contains(&part.at.index())).map(|part| part.tokens).sum()
     }
 
     /// The cost of an unfolded location. The cost of a result includes its media.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::model::handle::{Handle, Hash};
-use crate::model::location::{Place, original_at};
+use crate::model::location::{Place, original_at, places_of};
 use crate::model::script::write_script;
 use crate::model::transcript::{EntryId, Transcript};
 
@@ -42,30 +42,40 @@ impl Original {
 /// All handles with their originals and the hashes of those.
 pub(crate) type Originals = BTreeMap<Handle, (Original, Hash)>;
 
-/// Reads the text of an original.
+/// Reads the text of an original that this transcript has.
 pub(crate) fn content_of(transcript: &Transcript, originals: &Originals, original: &Original) -> String {
-    let whole = |place: Place| original_at(transcript, place).expect("a handle names an existing text");
+    let part = |handle: &Handle| originals.get(handle).map(|(original, _)| original);
+    read_original(transcript, original, &part, usize::MAX).expect("a handle names an existing text")
+}
+
+/// Reads the text of an original, which may refer to others down to a depth.
+///
+/// Returns `None` if the transcript has no such place or a part is missing.
+pub(crate) fn read_original<'a>(
+    transcript: &Transcript,
+    original: &Original,
+    part: &dyn Fn(&Handle) -> Option<&'a Original>,
+    depth: usize,
+) -> Option<String> {
+    let script = |entry: EntryId| {
+        let mut out = String::new();
+        write_script(transcript.entries().get(entry.index())?, &mut out);
+        Some(out)
+    };
+    let whole = |place: Place| {
+        let entry = transcript.entries().get(place.entry().index())?;
+        places_of(entry, place.entry()).contains(&place).then(|| original_at(transcript, place))?
+    };
     match original {
-        Original::Place(place) => whole(*place).to_string(),
-        Original::Text(_, text) => text.to_string(),
+        Original::Place(place) => whole(*place).map(|text| text.to_string()),
+        Original::PlaceSlice(place, bytes) => whole(*place)?.get(bytes.clone()).map(str::to_owned),
+        Original::Entries(entries) => entries.iter().map(|entry| script(*entry)).collect(),
+        Original::EntrySlice(entry, bytes) => script(*entry)?.get(bytes.clone()).map(str::to_owned),
+        Original::Text(_, text) => Some(text.to_string()),
         Original::Several(_, handles) => {
-            let of_handle = |handle: &Handle| {
-                originals.get(handle).map(|(one, _)| content_of(transcript, originals, one))
-            };
-            handles.iter().filter_map(of_handle).collect()
-        }
-        Original::PlaceSlice(place, bytes) => whole(*place)[bytes.clone()].to_owned(),
-        Original::Entries(entries) => {
-            let mut out = String::new();
-            for &entry in entries {
-                write_script(transcript.entry(entry), &mut out);
-            }
-            out
-        }
-        Original::EntrySlice(entry, bytes) => {
-            let mut out = String::new();
-            write_script(transcript.entry(*entry), &mut out);
-            out[bytes.clone()].to_owned()
+            let depth = depth.checked_sub(1)?;
+            let read_part = |handle: &Handle| read_original(transcript, part(handle)?, part, depth);
+            handles.iter().map(read_part).collect()
         }
     }
 }

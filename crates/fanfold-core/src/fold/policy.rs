@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::actions::tool_rule::ToolRule;
+use crate::actions::tool_rule::{ToolFold, ToolRule};
 use crate::fold::economy::Economy;
 use crate::fold::passes::Pass;
 use crate::model::budget::{Cadence, Strategy};
@@ -207,6 +207,11 @@ impl Policy {
     /// Finds the rule for a tool.
     pub fn tool(&self, name: &str) -> Option<&ToolRule> {
         ToolRule::find(&self.tools, name)
+    }
+
+    /// Returns whether the results of a tool are never folded.
+    pub(crate) fn never_folds(&self, tool: &str) -> bool {
+        self.tool(tool).is_some_and(|rule| rule.fold == ToolFold::Never)
     }
 
     /// Returns whether any tool has a cap on the size of its results.

@@ -508,7 +508,11 @@ fn fold_range(
         before,
         after,
         passes: reports_by_pass(&folded),
-        rewritten: if was_sent { cost_from(ledger, input.transcript, first_changed) } else { Tokens::ZERO },
+        rewritten: if was_sent {
+            ledger.cost_in(input.transcript, first_changed..usize::MAX)
+        } else {
+            Tokens::ZERO
+        },
         price,
         folded,
         user_text,
@@ -528,13 +532,6 @@ fn reports_by_pass(folded: &[FoldedItem]) -> Vec<PassReport> {
         }
     }
     passes
-}
-
-/// The cost of the view from an entry on.
-pub(crate) fn cost_from(ledger: &Ledger, transcript: &Transcript, from: usize) -> Tokens {
-    let entries: Tokens = (from..transcript.len()).map(|i| ledger.cost(transcript, EntryId::from(i))).sum();
-    let parts = ledger.live_segments().flat_map(|segment| &segment.parts);
-    entries + parts.filter(|part| part.at.index() >= from).map(|part| part.tokens).sum()
 }
 
 /// Explains to the user why a requested fold had no effect.

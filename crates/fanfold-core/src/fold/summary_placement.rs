@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::fold::economy::account::end_of_segments;
 use crate::fold::ledger::Ledger;
-use crate::fold::step::{StepInput, cost_from};
+use crate::fold::step::StepInput;
 use crate::model::handle::Handle;
 use crate::model::summary::Summary;
 use crate::model::tokens::Tokens;
@@ -166,7 +166,7 @@ fn record_change(
         added: after.map(|in_view| in_view.number),
         tokens: after.map_or(Tokens::ZERO, |in_view| in_view.tokens),
         is_in_fold: fold.is_some(),
-        rewritten: cost_from(ledger, input.transcript, first) - cost_from(ledger, input.transcript, until),
+        rewritten: ledger.cost_in(input.transcript, first..until),
     }
 }
 

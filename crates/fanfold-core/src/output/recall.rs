@@ -6,10 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::fold::ledger::Ledger;
-use crate::fold::originals::{Original, Originals, content_of};
+use crate::fold::originals::{Original, Originals, content_of, read_original};
 use crate::model::handle::{Handle, Hash};
-use crate::model::location::{Place, original_at, places_of};
-use crate::model::script::write_script;
+use crate::model::location::{original_at, places_of};
 use crate::model::transcript::{EntryId, Transcript};
 
 /// The requested part of an original.
@@ -168,39 +167,9 @@ pub fn open_original(
     original: &Original,
     parts: &BTreeMap<Handle, Original>,
 ) -> Option<String> {
-    open_nested(transcript, original, parts, DEEPEST)
-}
-
-/// The maximum nesting of originals that refer to others. Stored references may be corrupt and form a cycle.
-const DEEPEST: usize = 64;
-
-fn open_nested(
-    transcript: &Transcript,
-    original: &Original,
-    parts: &BTreeMap<Handle, Original>,
-    depth: usize,
-) -> Option<String> {
-    let script = |entry: EntryId| {
-        let mut out = String::new();
-        write_script(transcript.entries().get(entry.index())?, &mut out);
-        Some(out)
-    };
-    let whole = |place: Place| {
-        let entry = transcript.entries().get(place.entry().index())?;
-        places_of(entry, place.entry()).contains(&place).then(|| original_at(transcript, place))?
-    };
-    match original {
-        Original::Place(place) => whole(*place).map(|text| text.to_string()),
-        Original::PlaceSlice(place, bytes) => whole(*place)?.get(bytes.clone()).map(str::to_owned),
-        Original::Entries(entries) => entries.iter().map(|entry| script(*entry)).collect(),
-        Original::EntrySlice(entry, bytes) => script(*entry)?.get(bytes.clone()).map(str::to_owned),
-        Original::Text(_, words) => Some(words.to_string()),
-        Original::Several(_, handles) => {
-            let depth = depth.checked_sub(1)?;
-            let open_part = |handle: &Handle| open_nested(transcript, parts.get(handle)?, parts, depth);
-            handles.iter().map(open_part).collect()
-        }
-    }
+    // Stored references may be corrupt and form a cycle.
+    const DEEPEST: usize = 64;
+    read_original(transcript, original, &|handle| parts.get(handle), DEEPEST)
 }
 
 fn search(content: &str, text: &str, around: usize) -> String {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::examples::header_with;
 use crate::fold::draft::{Draft, DraftOptions};
 use crate::fold::economy::Economy;
 use crate::fold::ledger::{EntryState, Ledger};
@@ -14,32 +15,6 @@ use crate::model::transcript::{EntryId, Transcript};
 use crate::notation::{parse, print_view};
 use crate::output::assemble::assemble;
 use crate::select::analysis::Analysis;
-
-/// Each pass with its file, its policy, and the number of steps in the tail.
-const SOURCES: &[(Pass, &str, &str, usize)] = &[
-    (TOOL_RULES, include_str!("../fold/passes/tool_rules.rs"), "fanfold", 0),
-    (DEDUPE, include_str!("../fold/passes/dedupe.rs"), "fanfold", 0),
-    (OVERTAKEN, include_str!("../fold/passes/overtaken.rs"), "fanfold", 0),
-    (MEDIA, include_str!("../fold/passes/media.rs"), "fanfold", 0),
-    (REASONING, include_str!("../fold/passes/reasoning.rs"), "fanfold", 0),
-    (ARGUMENTS, include_str!("../fold/passes/arguments.rs"), "fanfold", 0),
-    (CONDENSE, include_str!("../fold/passes/condense.rs"), "fanfold", 0),
-    (ONE_LINE, include_str!("../fold/passes/one_line.rs"), "fanfold", 0),
-    (ANCHOR, include_str!("../fold/passes/anchor.rs"), "fanfold", 1),
-    (DIGEST, include_str!("../fold/passes/digest.rs"), "fanfold", 1),
-    (AGAIN, include_str!("../fold/passes/newest/again.rs"), "fanfold", 0),
-    (ARRIVAL, include_str!("../fold/passes/newest/arrival.rs"), "fanfold", 0),
-    (SQUEEZE, include_str!("../fold/passes/last_resort/squeeze.rs"), "fanfold", 0),
-    (USER_TEXT, include_str!("../fold/passes/last_resort/user_text.rs"), "fanfold", 0),
-    (SUMMARY, include_str!("hermes/summary.rs"), "hermes", 1),
-    (LATE_SYSTEM, include_str!("rules/late_system.rs"), "rules", 0),
-    (COLLAPSE, include_str!("rules/collapse.rs"), "rules", 0),
-    (CALL_LINES, include_str!("rules/call_lines.rs"), "rules", 1),
-    (TRUNCATE, include_str!("rules/truncate.rs"), "rules", 0),
-    (STUBS, include_str!("hamr/stubs.rs"), "hamr", 0),
-    (MASK, include_str!("mask.rs"), "mask", 0),
-    (DROP, include_str!("../fold/passes/last_resort/drop.rs"), "window", 1),
-];
 
 /// Counts four bytes as one token, so that short lines of real text are large enough to fold.
 struct FourBytes;
@@ -63,18 +38,12 @@ impl Count for FourBytes {
 }
 
 #[test]
-fn every_pass_has_an_example() {
-    let sources: Vec<_> = SOURCES.iter().map(|(pass, ..)| pass.name).collect();
-    let all: Vec<_> = ALL_PASSES.iter().map(|pass| pass.name).collect();
-    assert_eq!(sources, all);
-}
-
-#[test]
 fn header_examples_match_the_passes() {
     let mut wrong = String::new();
-    for (pass, source, policy, steps) in SOURCES {
-        let (before, after) = example(source).unwrap_or_else(|| panic!("{} has no example", pass.name));
-        let shown = run_on(*pass, policy, *steps, &before);
+    for pass in ALL_PASSES {
+        let header = header_with(&format!("PASS: Pass = Pass {{ name: \"{}\"", pass.name));
+        let (before, after) = example(&header).unwrap_or_else(|| panic!("{} has no example", pass.name));
+        let shown = run_on(*pass, &before);
         if shown.trim_end() != after.trim_end() {
             wrong.push_str(&format!("--- {}\n{shown}\n", pass.name));
         }
@@ -86,12 +55,16 @@ fn header_examples_match_the_passes() {
 fn short_arguments_are_kept() {
     let call = r#"call    read {"path":"src/parser/tests/headers.rs","lines":[115,121],"why":"to see which line it is"}"#;
     let before = format!("{call}\nresult  ok");
-    assert_eq!(run_on(ARGUMENTS, "fanfold", 0, &before).trim_end(), before);
+    assert_eq!(run_on(ARGUMENTS, &before).trim_end(), before);
 }
 
-/// Runs a pass on a conversation, with `steps` steps in the tail, and prints the view.
-fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
-    let mut policy = Policy::named(policy).expect("a known policy");
+/// Runs a pass on a conversation, under the first policy that has it, and prints the view.
+fn run_on(pass: Pass, before: &str) -> String {
+    let mut policies = Policy::NAMES.iter().filter_map(|name| Policy::named(name));
+    let has_pass = |stage: &Stage| stage.passes.iter().any(|other| other.name == pass.name);
+    let found = policies.find(|policy| policy.stages.iter().any(has_pass));
+    let mut policy = found.unwrap_or_else(Policy::fanfold);
+    let steps = usize::from(matches!(pass.name, "anchor" | "digest" | "summary" | "call_lines" | "drop"));
     policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
     policy.keeps_anchor = pass.name == "anchor";
     policy.long_result_chars = 40;
@@ -152,9 +125,7 @@ fn run_on(pass: Pass, policy: &str, steps: usize, before: &str) -> String {
 }
 
 /// The example in the header of a file: before and after, separated by a line `->` or by a column of arrows.
-fn example(source: &str) -> Option<(String, String)> {
-    let header = source.lines().take_while(|line| line.starts_with("//!"));
-    let header: Vec<_> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
+fn example(header: &[String]) -> Option<(String, String)> {
     let start = header.iter().position(|line| *line == "```text")? + 1;
     let end = start + header[start..].iter().position(|line| *line == "```")?;
     let lines = &header[start..end];
@@ -163,8 +134,8 @@ fn example(source: &str) -> Option<(String, String)> {
     }
     let arrow = lines.iter().find_map(|line| line.find(" ->  "))? + 1;
     let right = arrow + 4;
-    let cut = |line: &&str| {
-        let (left, right) = line.split_at_checked(right).unwrap_or((line, ""));
+    let cut = |line: &String| {
+        let (left, right) = line.split_at_checked(right).unwrap_or((line.as_str(), ""));
         (left.replace(" ->  ", "").trim_end().to_owned(), right.to_owned())
     };
     let (left, right): (Vec<_>, Vec<_>) = lines.iter().map(cut).unzip();

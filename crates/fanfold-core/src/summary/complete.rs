@@ -4,6 +4,7 @@ use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::summary::critical::{Reference, ReferenceKind};
 use crate::summary::sections::{BLOCKED, CRITICAL, FILES, Sections, TASK};
+use crate::text::words::one_line;
 
 /// The text of the first section: the user's newest message, quoted from the transcript.
 pub(crate) fn task_section(transcript: &Transcript) -> String {
@@ -16,8 +17,7 @@ pub(crate) fn task_section(transcript: &Transcript) -> String {
     let Some(prompt) = newest.and_then(|id| transcript.entry(id).prompt()) else {
         return "No user had said anything when this was written.".to_owned();
     };
-    let words: Vec<&str> = prompt.body.as_str().split_whitespace().collect();
-    let words = words.join(" ");
+    let words = one_line(prompt.body.as_str());
     let n_bytes = words.char_indices().nth(LONGEST).map_or(words.len(), |(at, _)| at);
     let more = if n_bytes < words.len() { " …" } else { "" };
     format!(
@@ -26,18 +26,17 @@ pub(crate) fn task_section(transcript: &Transcript) -> String {
     )
 }
 
-/// Sets the first section and adds missing references within the budget. Returns the number of added references.
+/// Sets the first section and adds missing references within the budget.
 pub(crate) fn complete(
     sections: &mut Sections,
     task: &str,
     critical: &[Reference],
     counter: &dyn Count,
     budget: Tokens,
-) -> usize {
+) {
     sections.set(TASK, task.to_owned());
     let text = sections.print();
     let mut left = budget - counter.count(&text);
-    let mut n_added = 0;
     for one in critical.iter().filter(|one| !one.appears_in(&text)) {
         let (section, line) = match one.kind {
             ReferenceKind::Path => (FILES, format!("- {}", one.text)),
@@ -50,9 +49,7 @@ pub(crate) fn complete(
         }
         left -= cost;
         sections.add(section, &line);
-        n_added += 1;
     }
-    n_added
 }
 
 #[cfg(test)]
@@ -90,11 +87,13 @@ mod tests {
             reference(ReferenceKind::Id, "471100"),
         ];
         let mut sections = Sections::parse("## Relevant Files\n- src/known.rs");
-        assert_eq!(complete(&mut sections, "task", &critical, &Words, Tokens(500)), 3);
+        complete(&mut sections, "task", &critical, &Words, Tokens(500));
         assert_eq!(sections.get(FILES), Some("- src/known.rs\n- src/lost.rs"));
         assert_eq!(sections.get(TASK), Some("task"));
         assert!(sections.get(BLOCKED).is_some_and(|words| words.contains("it broke")));
         let mut sections = Sections::default();
-        assert_eq!(complete(&mut sections, "task", &critical, &Words, Tokens(10)), 0);
+        complete(&mut sections, "task", &critical, &Words, Tokens(10));
+        assert_eq!(sections.get(FILES), None);
+        assert_eq!(sections.get(BLOCKED), None);
     }
 }

@@ -19,6 +19,7 @@ use crate::summary::redaction::{RedactFn, keep_text, redact_transcript};
 use crate::summary::sections::{FILES, HEADINGS, Sections, TASK};
 use crate::summary::validation::{Criteria, Flaw, check_answer};
 use crate::text::clean::{clean, strip_wrapping};
+use crate::text::words::one_line;
 
 /// Options for a summary.
 #[derive(Debug, Clone)]
@@ -97,7 +98,6 @@ pub struct SummaryJob<'c> {
     flaws: Vec<Flaw>,
     has_given_up: bool,
     n_rejected: usize,
-    n_added: usize,
 }
 
 impl<'c> SummaryJob<'c> {
@@ -168,7 +168,6 @@ impl<'c> SummaryJob<'c> {
             flaws: Vec::new(),
             has_given_up: false,
             n_rejected: 0,
-            n_added: 0,
         })
     }
 
@@ -204,7 +203,7 @@ impl<'c> SummaryJob<'c> {
             Ok(mut sections) => {
                 let lost = self.lost_files(&sections);
                 let required: Vec<Reference> = critical.iter().cloned().chain(lost).collect();
-                self.n_added += complete(&mut sections, &self.task, &required, self.counter, self.budget);
+                complete(&mut sections, &self.task, &required, self.counter, self.budget);
                 let text = clean(&(self.options.redact)(&sections.print())).into();
                 self.summary = Some(Summary { text, upto: chunk.last, day: self.options.today.clone() });
                 self.flaws.clear();
@@ -261,11 +260,6 @@ impl<'c> SummaryJob<'c> {
     /// The number of unusable answers.
     pub fn n_rejected(&self) -> usize {
         self.n_rejected
-    }
-
-    /// The number of references that were added to answers.
-    pub fn n_added(&self) -> usize {
-        self.n_added
     }
 
     fn ask(&self, chunk: &Chunk, critical: &[Reference]) -> SummaryRequest {
@@ -352,7 +346,7 @@ fn newest_user_messages(transcript: &Transcript) -> String {
     const EACH: usize = 260;
     const TURNS: usize = 3;
     let prompts = transcript.entries().iter().rev().filter(|entry| entry.is_user()).filter_map(Entry::prompt);
-    let words = prompts.map(|prompt| prompt.body.as_str().split_whitespace().collect::<Vec<_>>().join(" "));
+    let words = prompts.map(|prompt| one_line(prompt.body.as_str()));
     let short = words.filter(|words| !words.is_empty()).take(TURNS).map(|words| {
         let end = words.char_indices().nth(EACH).map_or(words.len(), |(at, _)| at);
         words[..end].to_owned()

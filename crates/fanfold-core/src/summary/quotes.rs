@@ -1,6 +1,7 @@
 //! Finds invented user quotes in a summary. They could make the agent act against the wishes of the user.
 
 use crate::summary::sections::{ASKS, Sections};
+use crate::text::words::one_line;
 
 /// Normalises a text to lower-case words and digits with single spaces.
 pub(crate) fn normalize(text: &str) -> String {
@@ -65,7 +66,7 @@ pub(crate) fn invented_quotes(sections: &Sections, user_messages: &[String], sho
                 is_by_user || (attribution == Attribution::Perhaps && shown.contains(&piece))
             };
             if attribution > Attribution::Others && !quoted_parts(quote.text).all(is_real) {
-                found.push(quote.text.split_whitespace().collect::<Vec<_>>().join(" "));
+                found.push(one_line(quote.text).into_owned());
             }
         }
     }

@@ -4,6 +4,7 @@
 //! readHeader, read_header, "Read the header"  ->  read, header
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The case-insensitive hash of a word; never zero.
@@ -103,6 +104,19 @@ impl WordSet {
         let n_members = words.iter().filter(is_member).count();
         n_members as f32 / n_words.max(1) as f32
     }
+}
+
+/// A text with single spaces instead of blanks and line breaks.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    // Fast path: most texts are one line already.
+    let is_blank = |byte: &u8| !byte.is_ascii_graphic();
+    let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    let bytes = text.as_bytes();
+    let is_open = [bytes.first(), bytes.last()].into_iter().flatten().any(is_blank);
+    if bytes.iter().all(is_plain) && !is_open && !text.contains("  ") {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

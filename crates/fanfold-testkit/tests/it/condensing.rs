@@ -9,7 +9,7 @@ use fanfold_core::{
     Body, Budget, Call, Entry, Extent, Origin, Outcome, Place, Policy, Session, Step, Tokens, Words,
     condense, condense_input, default_room, detect_kind,
 };
-use fanfold_core::{CondenseOptions, ContentKind, FileExcerpt};
+use fanfold_core::{CondenseOptions, FileExcerpt};
 use fanfold_testkit::Rng;
 use fanfold_testkit::contracts::key_details::find_key_details;
 use fanfold_testkit::generators::tool_outputs::{KINDS, tool_output};
@@ -119,9 +119,9 @@ fn the_kind_of_generated_texts_is_detected() {
 /// Errors are removed last.
 #[test]
 fn condensed_texts_keep_most_errors() {
-    for kind in [ContentKind::Log, ContentKind::Trace, ContentKind::Tests] {
+    for kind in KINDS {
         for seed in 0..40 {
-            let (text, _) = tool_output(kind, &mut Rng::new(seed));
+            let (text, _) = tool_output(*kind, &mut Rng::new(seed));
             let short = condense(&text, &CondenseOptions::new(default_room(&text), &|_| 0.0))
                 .unwrap_or_else(|| text.clone());
             let [(n_before, n_after), ..] = find_key_details(&text).count_in(&short);

@@ -3,7 +3,6 @@
 //! A step implies that a request was sent before it. So the account depends on the conversation only, and a replay
 //! gives the same figures.
 
-use crate::actions::tool_rule::ToolFold;
 use crate::fold::economy::Economy;
 use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::policy::Policy;
@@ -240,18 +239,13 @@ pub(crate) fn end_of_segments(ledger: &Ledger) -> usize {
 
 /// The cost of the view before an entry.
 fn cost_before(transcript: &Transcript, ledger: &Ledger, entry: usize) -> Tokens {
-    let entries: Tokens = (0..entry).map(|i| ledger.cost(transcript, EntryId::from(i))).sum();
-    let parts = ledger.live_segments().flat_map(|segment| &segment.parts);
-    transcript.overhead()
-        + entries
-        + parts.filter(|part| part.at.index() < entry).map(|part| part.tokens).sum()
+    transcript.overhead() + ledger.cost_in(transcript, 0..entry)
 }
 
 /// Returns whether an old entry may be absorbed by a segment. An approximation of `Draft::may_absorb`.
 pub(crate) fn is_foldable(transcript: &Transcript, ledger: &Ledger, policy: &Policy, i: usize) -> bool {
-    let is_never = |tool: &str| policy.tool(tool).is_some_and(|rule| rule.fold == ToolFold::Never);
     let is_absorbable = match &transcript.entries()[i] {
-        Entry::Step(step) => !step.calls.iter().any(|call| is_never(&call.tool)),
+        Entry::Step(step) => !step.calls.iter().any(|call| policy.never_folds(&call.tool)),
         Entry::Prompt(prompt) => prompt.speaker == Speaker::Harness,
     };
     is_absorbable && !ledger.pinned.contains(&EntryId::from(i)) && !transcript.is_running(EntryId::from(i))

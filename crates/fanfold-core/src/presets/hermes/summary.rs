@@ -47,7 +47,7 @@ use crate::fold::policy::{Digest, SummaryCounts};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker};
 use crate::model::view::Voice;
-use crate::presets::rules::call_lines::{arguments, one_line};
+use crate::presets::rules::call_lines::{arguments, cut_line};
 use crate::text::condense::severity::{Severity, severity_of};
 
 pub(crate) const PASS: Pass = Pass { name: "summary", run };
@@ -113,8 +113,8 @@ impl Facts {
         match entry {
             Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
             Entry::Prompt(prompt) => {
-                facts.asks.push(one_line(prompt.body.as_str(), 300));
-                facts.texts.push(format!("user: {}", one_line(prompt.body.as_str(), 240)));
+                facts.asks.push(cut_line(prompt.body.as_str(), 300));
+                facts.texts.push(format!("user: {}", cut_line(prompt.body.as_str(), 240)));
             }
             Entry::Step(step) => {
                 for call in &step.calls {
@@ -126,12 +126,12 @@ impl Facts {
                     if has_failed(call, &action) {
                         let line = result.lines().find(|line| severity_of(line) == Severity::Error);
                         let line = line.or_else(|| result.lines().next()).unwrap_or_default();
-                        facts.errors.push(one_line(line, 160));
+                        facts.errors.push(cut_line(line, 160));
                     }
                 }
                 paths(step.text.as_str(), &mut facts.files);
                 if !step.text.as_str().trim().is_empty() {
-                    facts.texts.push(format!("assistant: {}", one_line(step.text.as_str(), 240)));
+                    facts.texts.push(format!("assistant: {}", cut_line(step.text.as_str(), 240)));
                 }
             }
         }

@@ -25,6 +25,7 @@ use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, CallId, Entry, Step};
 use crate::model::view::Voice;
+use crate::text::words::one_line;
 
 pub(crate) const PASS: Pass = Pass { name: "call_lines", run };
 
@@ -97,13 +98,12 @@ pub(crate) fn arguments(call: &Call, max_bytes: usize) -> String {
         }
         _ => text.to_owned(),
     };
-    one_line(&shown, max_bytes)
+    cut_line(&shown, max_bytes)
 }
 
 /// A text in one line of at most `max_bytes` bytes.
-pub(crate) fn one_line(text: &str, max_bytes: usize) -> String {
-    let mut line =
-        text[..text.floor_char_boundary(max_bytes * 4)].split_whitespace().collect::<Vec<_>>().join(" ");
+pub(crate) fn cut_line(text: &str, max_bytes: usize) -> String {
+    let mut line = one_line(&text[..text.floor_char_boundary(max_bytes * 4)]).into_owned();
     if line.len() > max_bytes {
         line.truncate(line.floor_char_boundary(max_bytes - 1));
         line.push('…');

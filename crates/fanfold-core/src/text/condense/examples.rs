@@ -1,25 +1,17 @@
 //! Runs the examples in the headers, which are also shown in the guide.
 
-use crate::text::condense::{CondenseOptions, FileExcerpt, condense, condense_input};
+use crate::examples::{header_of, header_with};
+use crate::text::condense::{CondenseOptions, ContentKind, FileExcerpt, condense, condense_input};
 
-/// The files with an example, by the names of their pages in the guide.
-const SOURCES: &[(&str, &str)] = &[
-    ("json", include_str!("documents/json.rs")),
-    ("log", include_str!("output/log.rs")),
-    ("trace", include_str!("output/trace.rs")),
-    ("runs", include_str!("output/runs.rs")),
-    ("diff", include_str!("source/diff.rs")),
-    ("written", include_str!("written.rs")),
-    ("code", include_str!("source/code.rs")),
-    ("search", include_str!("output/search.rs")),
-    ("listing", include_str!("output/listing.rs")),
-    ("table", include_str!("documents/table.rs")),
-    ("html", include_str!("documents/html.rs")),
-    ("prose", include_str!("documents/prose.rs")),
-    ("dense", include_str!("documents/dense.rs")),
-    ("escaped", include_str!("documents/escaped.rs")),
-    ("envelope", include_str!("envelope.rs")),
-];
+/// The headers of all files with an example, by the names of their sections in the guide.
+fn headers() -> Vec<(String, Vec<String>)> {
+    let condenser = |kind| header_with(&format!("kind: ContentKind::{kind:?},\n    detects"));
+    let mut headers = ContentKind::ALL.map(|kind| (format!("{kind:?}"), condenser(kind))).to_vec();
+    headers.push(("Written".to_owned(), header_of(include_str!("written.rs"))));
+    headers.push(("Escaped".to_owned(), header_of(include_str!("documents/escaped.rs"))));
+    headers.push(("Envelope".to_owned(), header_of(include_str!("envelope.rs"))));
+    headers
+}
 
 /// An example: the text above `->` and the condensed text below.
 struct Example {
@@ -34,13 +26,13 @@ struct Example {
 #[test]
 fn header_examples_match_the_output() {
     let mut wrong = String::new();
-    for (name, source) in SOURCES {
+    for (name, header) in headers() {
         // Outlines need a parser.
-        if *name == "code" && !cfg!(feature = "outline") {
+        if name == "Code" && !cfg!(feature = "outline") {
             continue;
         }
-        let example = Example::parse(source).unwrap_or_else(|| panic!("{name} has no example"));
-        let shown = example.run(name);
+        let example = Example::parse(&header).unwrap_or_else(|| panic!("{name} has no example"));
+        let shown = example.run(&name);
         if shown.trim_end() != example.after.trim_end() {
             wrong.push_str(&format!("--- {name}\n{shown}\n"));
         }
@@ -49,9 +41,7 @@ fn header_examples_match_the_output() {
 }
 
 impl Example {
-    fn parse(source: &str) -> Option<Example> {
-        let header = source.lines().take_while(|line| line.starts_with("//!"));
-        let header: Vec<&str> = header.map(|line| line.strip_prefix("//! ").unwrap_or("")).collect();
+    fn parse(header: &[String]) -> Option<Example> {
         let start = header.iter().position(|line| *line == "```text")? + 1;
         let arrow = start + header[start..].iter().position(|line| *line == "->")?;
         let end = arrow + header[arrow..].iter().position(|line| *line == "```")?;
@@ -74,7 +64,7 @@ impl Example {
             self.path.as_deref().map(|path| FileExcerpt { path, first_line: Some(1), is_edited: &is_edited });
         let options = CondenseOptions { file, ..CondenseOptions::new(self.room, &|_| 0.0) };
         let short = match name {
-            "written" => condense_input(&self.before, &options),
+            "Written" => condense_input(&self.before, &options),
             _ => condense(&self.before, &options),
         };
         let short = short.unwrap_or_else(|| panic!("{name}: the example is too short to be shortened"));

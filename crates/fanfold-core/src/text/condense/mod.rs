@@ -7,9 +7,6 @@ pub(crate) mod severity; // finds lines that report a failure
 mod lines; //               chooses lines within a room
 mod envelope; //            the envelope that a harness puts around a result
 mod kind; //                detects the kind of a text
-mod documents; //           JSON, tables, web pages, prose, encoded data
-mod output; //              output of programs
-mod source; //              source code and patches
 mod written; //             tool inputs: commands with scripts, files, patches
 
 #[cfg(test)]
@@ -17,7 +14,36 @@ mod check; //               shared test code
 #[cfg(test)]
 mod examples; //            runs the examples of the headers
 
-pub use kind::{ContentKind, detect_kind};
+/// Documents and data.
+mod documents {
+    pub(crate) mod json;
+    pub(crate) mod table;
+    pub(crate) mod html;
+    pub(crate) mod prose;
+    pub(crate) mod dense;
+    pub(crate) mod escaped;
+}
+/// Output of programs.
+mod output {
+    pub(crate) mod log;
+    pub(crate) mod trace;
+    pub(crate) mod runs;
+    pub(crate) mod search;
+    pub(crate) mod listing;
+}
+/// Source code and patches.
+mod source {
+    pub(crate) mod code;
+    pub(crate) mod diff;
+    pub(crate) mod outline;
+    #[cfg(feature = "outline")]
+    mod parse;
+    #[cfg(feature = "outline")]
+    mod grammar;
+}
+
+pub use kind::detect_kind;
+pub(crate) use kind::{Condenser, Sample};
 pub(crate) use source::code::is_definition;
 pub(crate) use source::outline::CachedOutlines;
 pub use source::outline::Outlines;
@@ -26,6 +52,69 @@ pub use written::condense_input;
 use documents::{dense, escaped, html, json, prose, table};
 use output::{listing, log, runs, search, trace};
 use source::{code, diff};
+
+/// The kind of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ContentKind {
+    /// Structured program output.
+    Json,
+    /// Program output, and any text with lines that is of no other kind.
+    Log,
+    /// A stack trace.
+    Trace,
+    /// Test runner output.
+    Tests,
+    /// A patch.
+    Diff,
+    /// A source file.
+    Code,
+    /// Hits of grep.
+    Search,
+    /// File names.
+    Listing,
+    /// A table.
+    Table,
+    /// A web page.
+    Html,
+    /// Prose.
+    Prose,
+    /// Encoded or minified data.
+    Dense,
+}
+
+/// One condenser per kind, in the order in which kinds are detected.
+const CONDENSERS: [Condenser; 12] = [
+    json::CONDENSER,
+    html::CONDENSER,
+    dense::CONDENSER,
+    diff::CONDENSER,
+    runs::CONDENSER,
+    trace::CONDENSER,
+    search::CONDENSER,
+    listing::CONDENSER,
+    table::CONDENSER,
+    log::CONDENSER,
+    prose::CONDENSER,
+    code::CONDENSER,
+];
+
+impl ContentKind {
+    /// All kinds.
+    pub const ALL: [ContentKind; CONDENSERS.len()] = {
+        let mut all = [ContentKind::Log; CONDENSERS.len()];
+        let mut i = 0;
+        while i < all.len() {
+            all[CONDENSERS[i].kind as usize] = CONDENSERS[i].kind;
+            i += 1;
+        }
+        all
+    };
+
+    /// The name in settings.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
 
 /// How to condense a text.
 #[derive(Clone, Copy)]
@@ -84,22 +173,7 @@ pub fn default_room(text: &str) -> usize {
 /// The default size for a text of a known kind.
 pub(crate) fn default_room_for(text: &str, kind: ContentKind) -> usize {
     let room = (text.len() / 5).clamp(LEAST, MOST);
-    let has_errors = match kind {
-        ContentKind::Log
-        | ContentKind::Trace
-        | ContentKind::Tests
-        | ContentKind::Json
-        | ContentKind::Table
-        | ContentKind::Dense => true,
-        // In these kinds, words such as `error` do not report a failure.
-        ContentKind::Diff
-        | ContentKind::Code
-        | ContentKind::Search
-        | ContentKind::Listing
-        | ContentKind::Html
-        | ContentKind::Prose => false,
-    };
-    if !has_errors {
+    if !Condenser::for_kind(kind).has_errors {
         return room;
     }
     (room + log::n_error_bytes(text)).min(text.len() / 2).clamp(room, MOST)
@@ -140,26 +214,11 @@ fn body_within(text: &str, options: &CondenseOptions<'_>, depth: usize) -> Strin
     if may_be_wrapped && let Some(short) = json::condense_wrapped(text, options, depth) {
         return short;
     }
+    let condenser = Condenser::for_kind(kind);
     // A file with many comments looks like prose, and one with many names like a listing. Its path is more reliable.
-    let is_guess = options.kind.is_none();
-    let may_be_code = is_guess
-        && matches!(kind, ContentKind::Log | ContentKind::Listing | ContentKind::Table | ContentKind::Prose);
+    let may_be_code = options.kind.is_none() && condenser.may_be_code;
     if may_be_code && let Some(outline) = code::condense_to_outline(text, options) {
         return outline;
     }
-    match kind {
-        ContentKind::Json => {
-            json::condense(text, options, depth).unwrap_or_else(|| log::condense(text, options))
-        }
-        ContentKind::Log | ContentKind::Trace => log::condense(text, options),
-        ContentKind::Tests => runs::condense(text, options),
-        ContentKind::Diff => diff::condense(text, options),
-        ContentKind::Code => code::condense(text, options),
-        ContentKind::Search => search::condense(text, options),
-        ContentKind::Listing => listing::condense(text, options),
-        ContentKind::Table => table::condense(text, options),
-        ContentKind::Html => html::condense(text, options),
-        ContentKind::Prose => prose::condense(text, options),
-        ContentKind::Dense => dense::condense(text, options),
-    }
+    (condenser.condense)(text, options, depth)
 }

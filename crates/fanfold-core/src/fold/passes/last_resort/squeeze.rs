@@ -22,7 +22,7 @@ use crate::fold::policy::Digest;
 use crate::model::location::{Place, body_at};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::CallId;
-use crate::text::condense::{ContentKind, detect_kind};
+use crate::text::condense::{Condenser, detect_kind};
 use crate::text::slices::SLICE;
 
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
@@ -145,23 +145,7 @@ const MANY_LINES: usize = 800;
 /// Returns whether a text is best represented by its most valuable lines. Texts with a configured kind or with a
 /// structure of their own are condensed by kind.
 fn suits_line_choice(draft: &Draft<'_>, place: Place, text: &str) -> bool {
-    if configured_kind(draft, place).is_some() {
-        return false;
-    }
-    match detect_kind(text) {
-        ContentKind::Code
-        | ContentKind::Log
-        | ContentKind::Search
-        | ContentKind::Listing
-        | ContentKind::Prose => true,
-        ContentKind::Json
-        | ContentKind::Trace
-        | ContentKind::Tests
-        | ContentKind::Diff
-        | ContentKind::Table
-        | ContentKind::Html
-        | ContentKind::Dense => false,
-    }
+    configured_kind(draft, place).is_none() && Condenser::for_kind(detect_kind(text)).suits_line_choice
 }
 
 /// Folds a result to its most valuable lines.

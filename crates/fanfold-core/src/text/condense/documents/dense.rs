@@ -10,10 +10,28 @@
 //! ```
 
 use crate::model::tokens::thousands;
-use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{NONE, Rows};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, Sample};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Dense,
+    detects: |sample| is_dense(sample),
+    condense: |text, options, _| condense(text, options),
+    has_errors: true,
+    suits_line_choice: false,
+    may_be_code: false,
+};
+
+/// Returns whether a text has long lines and hardly any blanks.
+fn is_dense(sample: &Sample<'_>) -> bool {
+    let (start, lines) = (sample.start, &sample.lines);
+    let n_blank = start.bytes().filter(u8::is_ascii_whitespace).count();
+    let is_unbroken = start.len() >= 400 && n_blank * 25 < start.len() && start.is_ascii();
+    let is_long = start.len() >= 400 && lines.len() * 300 < start.len();
+    is_unbroken && (is_long || lines.iter().all(|line| !line.contains([' ', '/', '.'])))
+}
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let size = format!("… {} bytes in all", thousands(text.len() as u64));
     let room = options.room.saturating_sub(size.len() + 1);
     let inner = CondenseOptions { room, ..*options };

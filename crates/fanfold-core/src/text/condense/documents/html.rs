@@ -20,11 +20,20 @@
 //! See the table of tides (https://harbour.example/tides/2024) before you set out.
 //! ```
 
-use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::head;
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Html,
+    detects: |sample| is_html(sample.start),
+    condense: |text, options, _| condense(text, options),
+    has_errors: false,
+    suits_line_choice: false,
+    may_be_code: false,
+};
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let plain = text_of(text);
     let mut rows = Rows::new(options);
     for line in plain.split('\n').filter(|line| !line.trim().is_empty()) {
@@ -40,7 +49,7 @@ pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
 }
 
 /// Returns whether a text begins like a web page or contains many tags.
-pub(crate) fn is_html(start: &str) -> bool {
+fn is_html(start: &str) -> bool {
     let lower = head(start, 300).to_ascii_lowercase();
     if lower.starts_with("<!doctype html") || lower.contains("<html") || lower.starts_with("<head") {
         return true;

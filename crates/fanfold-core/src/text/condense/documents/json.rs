@@ -35,10 +35,30 @@ use serde_json::Value;
 
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::{head, tail};
-use crate::text::condense::{CondenseOptions, ContentKind, DEEPEST, condense_within};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, DEEPEST, Sample, condense_within, log};
+
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Json,
+    detects: |sample| is_json(sample),
+    condense: |text, options, depth| {
+        condense(text, options, depth).unwrap_or_else(|| log::condense(text, options))
+    },
+    has_errors: true,
+    suits_line_choice: false,
+    may_be_code: false,
+};
+
+/// Returns whether a text is in brackets and begins with a value.
+fn is_json(sample: &Sample<'_>) -> bool {
+    let first = sample.start.chars().next();
+    let last = sample.text.trim_ascii_end().chars().next_back();
+    let closes = matches!((first, last), (Some('{'), Some('}')) | (Some('['), Some(']')));
+    let second = sample.start.get(1..).unwrap_or_default().trim_ascii_start().chars().next();
+    closes && matches!(second, Some('"' | '{' | '[' | '}' | ']' | '-' | '0'..='9' | 't' | 'f' | 'n'))
+}
 
 /// Condenses JSON. Returns `None` if the text does not parse.
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>, depth: usize) -> Option<String> {
+fn condense(text: &str, options: &CondenseOptions<'_>, depth: usize) -> Option<String> {
     condense_if(text, options, depth, |_| true)
 }
 

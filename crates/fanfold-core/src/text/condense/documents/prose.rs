@@ -32,12 +32,43 @@
 //! … 2 lines
 //! ```
 
-use crate::text::condense::CondenseOptions;
-use crate::text::condense::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
-use crate::text::condense::severity::{Severity, severity_of};
-use crate::text::condense::source::code::{self, unnumbered};
+use std::sync::LazyLock;
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+use regex::Regex;
+
+use crate::text::condense::lines::{FRAME, MUST, NONE, PLAIN, Rows, SHAPE};
+use crate::text::condense::severity::{Severity, head, severity_of};
+use crate::text::condense::source::code::{self, code_share, unnumbered};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, Sample};
+
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Prose,
+    detects: |sample| is_prose(sample),
+    condense: |text, options, _| condense(text, options),
+    has_errors: false,
+    suits_line_choice: true,
+    may_be_code: true,
+};
+
+/// Returns whether a text has headings, or more lines of prose than of code.
+fn is_prose(sample: &Sample<'_>) -> bool {
+    let n_headings = sample.lines.iter().filter(|line| unnumbered(line).starts_with("##")).count();
+    let share = sample.share(is_prose_line);
+    (n_headings >= 2 && share > 0.15) || (share > 0.35 && share > code_share(sample))
+}
+
+fn is_prose_line(line: &str) -> bool {
+    let line = unnumbered(line);
+    let trimmed = line.trim_start();
+    let is_mark =
+        ["# ", "## ", "### ", "- ", "* ", "> ", "**", "1. "].iter().any(|mark| trimmed.starts_with(mark));
+    is_mark || SENTENCE.is_match(head(trimmed, 300))
+}
+
+static SENTENCE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^[\w\x60*\x22'(][^{}=;<>]*(?:\s[\w'’,-]+){4}").expect("a valid pattern"));
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);
     let mut starts_paragraph = true;
     let mut is_fenced = false;

@@ -22,11 +22,20 @@
 //! | 1007 | nightly export | running | 2024-05-15 02:10:44 |
 //! ```
 
-use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::{Severity, head, severity_of};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Table,
+    detects: |sample| !sample.is_numbered && is_table(&sample.lines),
+    condense: |text, options, _| condense(text, options),
+    has_errors: true,
+    suits_line_choice: false,
+    may_be_code: true,
+};
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);
     let mut n_rows = 0;
     for line in text.split('\n') {
@@ -75,7 +84,7 @@ fn narrow(line: &str) -> String {
 }
 
 /// Returns whether the lines have about the same number of bars, tabs or commas.
-pub(crate) fn is_table(lines: &[&str]) -> bool {
+fn is_table(lines: &[&str]) -> bool {
     if lines.len() < 4 {
         return false;
     }

@@ -33,11 +33,20 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, Rows, SHAPE};
 use crate::text::condense::severity::head;
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Listing,
+    detects: |sample| !sample.is_numbered && sample.share(is_name) > 0.75,
+    condense: |text, options, _| condense(text, options),
+    has_errors: false,
+    suits_line_choice: true,
+    may_be_code: true,
+};
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     let mut section = "";
@@ -133,7 +142,7 @@ fn join_names(label: &str, names: &[Cow<'_, str>], room: usize, options: &Conden
 }
 
 /// Returns whether a line is a file name, alone or in the output of `ls -l` or `tree`.
-pub(crate) fn is_name(line: &str) -> bool {
+fn is_name(line: &str) -> bool {
     let start = head(line, 300);
     let is_path = !start.contains([' ', '(', '{', ';', '=', '"', ','])
         && start.contains(['/', '.'])

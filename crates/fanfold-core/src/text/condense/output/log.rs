@@ -42,7 +42,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::condense::lines::{MUST, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::{Severity, head, severity_of};
-use crate::text::condense::{CondenseOptions, trace};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, trace};
+
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Log,
+    detects: |sample| !sample.is_numbered && sample.share(is_stamped) > 0.3,
+    condense: |text, options, _| condense(text, options),
+    has_errors: true,
+    suits_line_choice: true,
+    may_be_code: true,
+};
 
 pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);
@@ -107,7 +116,7 @@ pub(crate) fn template(line: &str) -> u64 {
 }
 
 /// Returns whether a line begins with a timestamp or a log level.
-pub(crate) fn is_stamped(line: &str) -> bool {
+fn is_stamped(line: &str) -> bool {
     STAMP.is_match(head(line, 80))
 }
 

@@ -54,9 +54,18 @@ use regex::Regex;
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, Rows};
 use crate::text::condense::output::log::{template, weigh};
 use crate::text::condense::severity::{Severity, head, severity_of, tail};
-use crate::text::condense::{CondenseOptions, trace};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, trace};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Tests,
+    detects: |sample| !sample.is_numbered && is_run(&sample.lines),
+    condense: |text, options, _| condense(text, options),
+    has_errors: true,
+    suits_line_choice: false,
+    may_be_code: false,
+};
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);
     let mut seen: HashMap<u64, u32> = HashMap::new();
     let mut above = "";
@@ -106,7 +115,7 @@ fn failing(line: &str, above: &str, n_seen: u32) -> f32 {
 }
 
 /// Returns whether the lines are test runner output.
-pub(crate) fn is_run(lines: &[&str]) -> bool {
+fn is_run(lines: &[&str]) -> bool {
     let n_marks = lines.iter().filter(|line| SURE.is_match(head(line, 200))).count();
     let n_results = lines.iter().filter(|line| is_pass(line) || FAILURE.is_match(head(line, 200))).count();
     n_marks > 0 && (n_marks + n_results) * 20 > lines.len() || n_results * 3 > lines.len()

@@ -35,9 +35,18 @@ use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, Gap, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::head;
-use crate::text::condense::{CondenseOptions, listing};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, listing};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Search,
+    detects: |sample| !sample.is_numbered && sample.share(is_hit) > 0.6,
+    condense: |text, options, _| condense(text, options),
+    has_errors: false,
+    suits_line_choice: true,
+    may_be_code: false,
+};
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut files: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty() && *line != "--") {
@@ -94,7 +103,7 @@ fn directories<'a>(files: &[(&'a str, Vec<&str>)]) -> Vec<(&'a str, Vec<Cow<'a, 
 }
 
 /// Returns whether a line is a hit of grep or its context.
-pub(crate) fn is_hit(line: &str) -> bool {
+fn is_hit(line: &str) -> bool {
     split(line).is_some()
 }
 

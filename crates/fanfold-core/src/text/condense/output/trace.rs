@@ -37,6 +37,16 @@ use regex::Regex;
 
 use crate::text::condense::lines::{FRAME, MUST, PLAIN};
 use crate::text::condense::severity::{Severity, head, severity_of};
+use crate::text::condense::{Condenser, ContentKind, log};
+
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Trace,
+    detects: |sample| !sample.is_numbered && sample.share(is_frame) > 0.15,
+    condense: |text, options, _| log::condense(text, options),
+    has_errors: true,
+    suits_line_choice: false,
+    may_be_code: false,
+};
 
 /// The weight of a line of a trace, or `None` for other lines.
 pub(crate) fn weight(line: &str, above: &str) -> Option<f32> {
@@ -61,7 +71,7 @@ pub(crate) fn is_head(line: &str) -> bool {
 }
 
 /// Returns whether a line is a frame of a call stack.
-pub(crate) fn is_frame(line: &str) -> bool {
+fn is_frame(line: &str) -> bool {
     let start = line.trim_start();
     let is_likely = start.starts_with("at ")
         || start.starts_with("File \"")

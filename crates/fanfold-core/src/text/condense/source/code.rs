@@ -67,9 +67,18 @@ use regex::Regex;
 use crate::text::condense::lines::{FRAME, Gap, MUST, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::head;
 use crate::text::condense::source::outline::{Definition, Outlines};
-use crate::text::condense::{CondenseOptions, FileExcerpt};
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, FileExcerpt, Sample};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Code,
+    detects: |sample| sample.is_numbered || code_share(sample) > 0.35,
+    condense: |text, options, _| condense(text, options),
+    has_errors: false,
+    suits_line_choice: true,
+    may_be_code: false,
+};
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     condense_to_outline(text, options).unwrap_or_else(|| CodeLines::new(text).by_patterns(options))
 }
 
@@ -235,8 +244,12 @@ pub(crate) fn unnumbered(line: &str) -> &str {
     }
 }
 
-/// Returns whether a line looks like source code.
-pub(crate) fn is_code(line: &str) -> bool {
+/// The share of lines that look like source code.
+pub(crate) fn code_share(sample: &Sample<'_>) -> f32 {
+    sample.share(|line| is_code(unnumbered(line)))
+}
+
+fn is_code(line: &str) -> bool {
     let start = head(line, 200);
     let trimmed = start.trim();
     let has_end = line.len() < 200 && trimmed.ends_with(['{', '}', ';', ':', '(', ',', '[', ']', ')']);

@@ -48,11 +48,29 @@
 //! … 2 changed
 //! ```
 
-use crate::text::condense::CondenseOptions;
 use crate::text::condense::lines::{FRAME, Gap, NONE, PLAIN, Rows, SHAPE};
 use crate::text::condense::severity::head;
+use crate::text::condense::{CondenseOptions, Condenser, ContentKind, Sample};
 
-pub(crate) fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
+pub(crate) const CONDENSER: Condenser = Condenser {
+    kind: ContentKind::Diff,
+    detects: |sample| is_diff(sample),
+    condense: |text, options, _| condense(text, options),
+    has_errors: false,
+    suits_line_choice: false,
+    may_be_code: false,
+};
+
+/// Returns whether a text has the header of a patch and mostly lines of one.
+fn is_diff(sample: &Sample<'_>) -> bool {
+    let is_start = |line: &&str| {
+        line.starts_with("@@ -") || line.starts_with("diff --git ") || *line == "*** Begin Patch"
+    };
+    let is_line = |line: &str| line.starts_with(['+', '-', ' ', '@', 'd', 'i', '*']);
+    !sample.is_numbered && sample.lines.iter().any(is_start) && sample.share(is_line) > 0.6
+}
+
+fn condense(text: &str, options: &CondenseOptions<'_>) -> String {
     let mut rows = Rows::new(options);
     let mut lines = text.split('\n').peekable();
     let mut files = files(text).into_iter();
