@@ -28,7 +28,10 @@ const REWORDED: [(&str, &str); 4] = [
         "the newest results exceeded their share of the room",
     ),
     ("lines of the newest results stood above already", "the newest results repeated visible lines"),
-    ("the provider refused the request for its length", "the provider refused the request because of its length"),
+    (
+        "the provider refused the request for its length",
+        "the provider refused the request because of its length",
+    ),
 ];
 
 /// Compares the programs at two paths.

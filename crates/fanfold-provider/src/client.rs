@@ -39,7 +39,7 @@ impl fmt::Debug for ModelClient {
 impl ModelClient {
     /// Creates a client without sending a request or reading a key.
     pub fn new(endpoint: Endpoint) -> Result<ModelClient, AddressError> {
-        let provider_url = ProviderUrl::parse(&endpoint.url, endpoint.style)?;
+        let provider_url = ProviderUrl::parse(&endpoint.url, endpoint.provider)?;
         // Fails if a crypto provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -149,14 +149,13 @@ impl ModelClient {
         secret: Option<&'a ApiKey>,
         deadline: Instant,
     ) -> HttpRequest<'a> {
-        let Endpoint { style, model, timeouts, .. } = &self.endpoint;
+        let Endpoint { provider, model, timeouts, .. } = &self.endpoint;
         HttpRequest {
             http: &self.http,
-            style: *style,
-            is_azure: self.provider_url.is_azure(),
+            provider_url: &self.provider_url,
             url: self.provider_url.completions(options.uses_url_as_written),
             secret,
-            body: prompt::body(*style, model, prompt, options),
+            body: prompt::body(provider, model, prompt, options),
             timeouts,
             deadline,
         }

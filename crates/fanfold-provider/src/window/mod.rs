@@ -51,15 +51,15 @@ struct ProbeRoute {
 
 /// All probes, most reliable first.
 const PROBES: &[ProbeRoute] = &[
-    ProbeRoute { path: "props", is_post: false, read: parsers::llama_cpp },
-    ProbeRoute { path: "api/ps", is_post: false, read: parsers::ollama_running },
-    ProbeRoute { path: "api/show", is_post: true, read: parsers::ollama_model },
-    ProbeRoute { path: "api/v0/models", is_post: false, read: parsers::lm_studio },
-    ProbeRoute { path: "api/v1/models", is_post: false, read: parsers::lm_studio_new },
-    ProbeRoute { path: "info", is_post: false, read: parsers::tgi },
-    ProbeRoute { path: "get_server_info", is_post: false, read: parsers::sglang },
-    ProbeRoute { path: "get_model_info", is_post: false, read: parsers::sglang },
-    ProbeRoute { path: "model/info", is_post: false, read: parsers::litellm },
+    ProbeRoute { path: "/props", is_post: false, read: parsers::llama_cpp },
+    ProbeRoute { path: "/api/ps", is_post: false, read: parsers::ollama_running },
+    ProbeRoute { path: "/api/show", is_post: true, read: parsers::ollama_model },
+    ProbeRoute { path: "/api/v0/models", is_post: false, read: parsers::lm_studio },
+    ProbeRoute { path: "/api/v1/models", is_post: false, read: parsers::lm_studio_new },
+    ProbeRoute { path: "/info", is_post: false, read: parsers::tgi },
+    ProbeRoute { path: "/get_server_info", is_post: false, read: parsers::sglang },
+    ProbeRoute { path: "/get_model_info", is_post: false, read: parsers::sglang },
+    ProbeRoute { path: "/model/info", is_post: false, read: parsers::litellm },
 ];
 
 impl ModelClient {
@@ -119,7 +119,7 @@ impl ModelClient {
         deadline: Instant,
     ) -> Result<Value, ProviderError> {
         let is_post = method == Method::POST;
-        let headers = headers(self.endpoint.style, self.provider_url.is_azure(), secret);
+        let headers = headers(&self.provider_url, secret);
         let mut request = self.http.request(method, url).headers(headers);
         if is_post {
             let body = json!({ "model": self.endpoint.model }).to_string();
