@@ -89,11 +89,12 @@ type Check = fn(&Path) -> anyhow::Result<()>;
 /// Runs every check.
 pub(crate) fn run() -> anyhow::Result<()> {
     let root = root();
-    let checks: [(&str, Check); 10] = [
+    let checks: [(&str, Check); 11] = [
         ("crate edges", edges),
         ("pure crates", purity),
         ("locks", locks),
         ("layers of the core", layers),
+        ("decisions by dialect", dialects),
         ("sizes of folders", folder_sizes),
         ("passes", passes),
         ("generated docs", generated),
@@ -190,6 +191,34 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 /// A source without its unit tests.
 fn shipped(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+}
+
+/// Decisions that depend on the dialect belong to fanfold-wire, so that a dialect is one folder and one line there.
+fn dialects(root: &Path) -> anyhow::Result<()> {
+    for (name, _) in EDGES.iter().filter(|(name, _)| !["fanfold-wire", "fanfold-testkit"].contains(name)) {
+        for file in sources(&root.join("crates").join(name).join("src"))? {
+            let is_test = file.file_stem().is_some_and(|stem| stem == "tests");
+            let text = fs::read_to_string(&file)?;
+            let used = if is_test { None } else { format_variant(shipped(&text)) };
+            let Some(used) = used else { continue };
+            bail!(
+                "{} names Format::{used}\n\nhint: ask `Format` or `Provider` in fanfold-wire",
+                file.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The first variant of `Format` that a source names.
+fn format_variant(text: &str) -> Option<&str> {
+    let is_part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices("Format::").find_map(|(at, found)| {
+        let is_other_type = text[..at].ends_with(is_part_of_name);
+        let name = text[at + found.len()..].split(|c| !is_part_of_name(c)).next().unwrap_or_default();
+        let is_variant = name.starts_with(|c: char| c.is_ascii_uppercase()) && name != "ALL";
+        (is_variant && !is_other_type).then_some(name)
+    })
 }
 
 fn folder_sizes(root: &Path) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! HTTP client for model providers: sends a prompt, streams the answer, classifies errors.
+//! HTTP client for model providers: sends a prompt, reads the answer, classifies errors.
 //!
 //! ```text
 //! Prompt --body--> POST --bytes--> AnswerReader --> ModelAnswer
@@ -15,7 +15,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 #![cfg_attr(not(feature = "client"), allow(dead_code, reason = "only the client uses it"))]
 
-mod endpoint; // address, API style, key, timeouts
+mod endpoint; // provider, address, key, timeouts
 mod error; //    error classes and how to recognise them
 mod answer; //   reads an answer while it arrives
 mod request; //  bodies, HTTP requests, retries
@@ -30,7 +30,7 @@ pub use client::ModelClient;
 pub use endpoint::key::{ForwardedKey, KeySource};
 #[cfg(feature = "client")]
 pub use endpoint::url::AddressError;
-pub use endpoint::{Endpoint, Style, Timeouts};
+pub use endpoint::{Endpoint, Timeouts};
 pub use error::{ErrorClass, ProviderError, RequestTarget};
 pub use request::prompt::ModelPrompt;
 #[cfg(feature = "client")]

@@ -1,5 +1,6 @@
 //! A recorded conversation as chat messages, and selections from several of them.
 
+use fanfold_wire::Format;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,6 +28,13 @@ pub struct Record {
     pub times: Vec<f64>,
     /// The usage that the provider reported, if the file has it.
     pub reported: ReportedUsage,
+}
+
+impl Record {
+    /// The format of the messages.
+    pub fn format() -> Format {
+        Format::of_plain_messages()
+    }
 }
 
 /// The total of the tokens that a provider reported.

@@ -4,7 +4,7 @@
 //! replayed together, so that each message is decoded once.
 
 use fanfold_core::{Budget, Count, Policy, Receipt, Session, Tokens};
-use fanfold_wire::{Conversation, Format};
+use fanfold_wire::Conversation;
 use serde_json::value::RawValue;
 
 use crate::content::analysis::RecordAnalysis;
@@ -105,7 +105,7 @@ pub fn replay(
     if runs.is_empty() {
         return Vec::new();
     }
-    let mut conversation = Conversation::empty(Format::Chat);
+    let mut conversation = Conversation::empty(Record::format());
     let mut n_applied = 0;
     let mut originals = OriginalCache::default();
     let lifetime = price.lifetime;

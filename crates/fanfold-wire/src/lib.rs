@@ -21,7 +21,7 @@ pub mod reply; //    replies of providers
 pub use body::{DecodeError, Incoming, MessageStyle, restore_style, same_system, strip_style};
 pub use conversation::change::{Change, Oddity, Repair};
 pub use conversation::{Conversation, Memo};
-pub use dialects::{Format, FormatError, Headers, Provider, detect};
+pub use dialects::{Format, FormatError, Headers, KeyHeader, PromptRequest, Provider, detect, is_version};
 pub use request::{
     FENCE, FENCE_END, accepts_memory_block, alternate_roles, append_memory_block, fence, user_prompts,
 };

@@ -2,8 +2,9 @@
 
 use clap::Args;
 use fanfold_core::Tokens;
-use fanfold_provider::{Endpoint, KeySource, ModelClient, ServerWindow, Style, WindowKind};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, ServerWindow, WindowKind};
 use fanfold_tokens::{Family, Model, Models};
+use fanfold_wire::Provider;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
@@ -31,8 +32,8 @@ pub(crate) struct ModelsArgs {
     #[arg(long, value_name = "URL", requires = "model")]
     url: Option<String>,
     /// API style of the server: openai, anthropic [default: by its address]
-    #[arg(long, value_name = "STYLE", requires = "url")]
-    style: Option<Style>,
+    #[arg(long, value_name = "STYLE", requires = "url", value_parser = parse_style)]
+    style: Option<&'static Provider>,
     /// Environment variable that holds the server's key
     #[arg(long, value_name = "NAME", requires = "url")]
     key_env: Option<String>,
@@ -69,6 +70,12 @@ pub(crate) fn run(args: &ModelsArgs, options: &Options, _: Reporter) -> Result<(
     terminal::print_page(&model_page(name, known, &models, args.url.as_deref().zip(served)))
 }
 
+/// Parses an API style, which has the name of the provider that introduced it.
+fn parse_style(name: &str) -> Result<&'static Provider, String> {
+    let names = || Provider::all().iter().map(|provider| provider.name).collect::<Vec<_>>().join(" or ");
+    Provider::find(name).ok_or_else(|| format!("the style must be {}", names()))
+}
+
 /// The window that the server at an address reports for a model, if it does.
 fn query(args: &ModelsArgs, url: &str, model: &str) -> Result<Option<ServerWindow>> {
     let key = match (&args.key_env, &args.key_command) {
@@ -76,8 +83,8 @@ fn query(args: &ModelsArgs, url: &str, model: &str) -> Result<Option<ServerWindo
         (None, Some(line)) => KeySource::Command(line.clone()),
         (None, None) => KeySource::None,
     };
-    let style = args.style.unwrap_or_else(|| Style::from_url(url));
-    let endpoint = Endpoint::new(style, url, model).with_key(key);
+    let provider = args.style.unwrap_or_else(|| Provider::from_address(url));
+    let endpoint = Endpoint::new(provider, url, model).with_key(key);
     let client = ModelClient::new(endpoint).map_err(|error| Failure::new(error.to_string(), error.hint()))?;
     client.probe_window_blocking().map_err(|fault| Failure::new(fault.to_string(), fault.hint()))
 }

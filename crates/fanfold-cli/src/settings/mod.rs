@@ -16,6 +16,6 @@ pub(crate) use options::{Color, ColorFlag, FoldFlags, Options, StoreFlags, UserT
 pub(crate) use sources::{DEFAULT_LISTEN, SettingValue, Settings, read};
 pub(crate) use tables::{
     CliffOptions, FoldTool, MainOptions, MatchRule, MemoryOptions, PriceOptions, SummaryOptions,
-    SummaryServer, SummaryStyle, ToolOptions,
+    SummaryServer, ToolOptions,
 };
 pub(crate) use template::template;

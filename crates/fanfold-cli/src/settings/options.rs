@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use fanfold_core::{Cadence, Policy, Strategy};
+use fanfold_wire::Format;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +51,7 @@ settings! {
         cadence: String [long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true]
             = r#""cost""#, SettingDefault::Rule("cost where the model's price is known, else window");
         /// Format of the conversation: chat, responses, anthropic, sharegpt, hermes [default: recognised]
-        format: String [long, value_name = "NAME", value_parser = FORMATS, hide_possible_values = true]
+        format: String [long, value_name = "NAME", value_parser = Format::ALL.map(Format::name), hide_possible_values = true]
             = r#""chat""#, SettingDefault::Rule("recognised");
         /// Topic to keep more of
         focus: String [long, value_name = "TOPIC"]
@@ -119,9 +120,6 @@ settings! {
         prices: Vec<PriceOptions>;
     }
 }
-
-/// The names of the formats, as `Format` prints them.
-const FORMATS: [&str; 5] = ["chat", "responses", "anthropic", "sharegpt", "hermes"];
 
 /// The flags of commands that fold a conversation.
 #[derive(Debug, Default, PartialEq, clap::Args)]

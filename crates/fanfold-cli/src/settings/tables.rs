@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fanfold_core::ContentKind;
+use fanfold_wire::Provider;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -34,6 +35,12 @@ pub(crate) struct ServeOptions {
 }
 
 impl ServeOptions {
+    /// The upstream for the routes of one provider, if one is set.
+    pub(crate) fn upstream_of(&self, provider: &Provider) -> Option<&str> {
+        let set = [("openai", &self.openai), ("anthropic", &self.anthropic)];
+        set.into_iter().find(|(name, _)| *name == provider.name)?.1.as_deref()
+    }
+
     pub(super) fn labels(&self) -> Vec<String> {
         let addresses = [&self.listen, &self.upstream, &self.openai, &self.anthropic];
         addresses.into_iter().flatten().chain(&self.allowed).cloned().collect()
@@ -180,6 +187,17 @@ pub(crate) enum SummaryStyle {
     OpenAi,
     /// Anthropic Messages.
     Anthropic,
+}
+
+impl SummaryStyle {
+    /// The provider whose API has this style.
+    pub(crate) fn provider(self) -> &'static Provider {
+        let name = match self {
+            SummaryStyle::OpenAi => "openai",
+            SummaryStyle::Anthropic => "anthropic",
+        };
+        Provider::find(name).expect("the registry has the provider")
+    }
 }
 
 /// Rules for one tool.

@@ -5,16 +5,12 @@ use std::time::Duration;
 
 use fanfold_core::Tokens;
 use fanfold_engine::{SummaryModel, SummaryModels};
-use fanfold_provider::{Endpoint, KeySource, ModelClient, Style, Timeouts};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, Timeouts};
+use fanfold_wire::Provider;
 
 use super::terms;
 use crate::failure::{Failure, Result};
-use crate::settings::{MainOptions, Options, Size, SummaryOptions, SummaryServer, SummaryStyle};
-
-/// OpenAI's own address, and the variable that holds its key.
-const OPENAI: (&str, &str) = ("https://api.openai.com/v1", "OPENAI_API_KEY");
-/// Anthropic's own address, and the variable that holds its key.
-const ANTHROPIC: (&str, &str) = ("https://api.anthropic.com", "ANTHROPIC_API_KEY");
+use crate::settings::{MainOptions, Options, Size, SummaryOptions, SummaryServer};
 
 /// How long to wait for an answer by default, in seconds.
 const DEFAULT_TIMEOUT: u64 = 120;
@@ -62,14 +58,14 @@ fn way(
 ) -> Result<SummaryModel> {
     let default = Timeouts::default();
     let timeouts = Timeouts { first: timeout, idle: default.idle.min(timeout), total: timeout, ..default };
-    let ModelAccess { style, url, model, key } = access;
-    let endpoint = Endpoint { timeouts, ..Endpoint::new(style, url.clone(), model.clone()).with_key(key) };
+    let ModelAccess { provider, url, model, key } = access;
+    let endpoint = Endpoint { timeouts, ..Endpoint::new(provider, url.clone(), model.clone()).with_key(key) };
     let client = ModelClient::new(endpoint)
         .map_err(|error| Failure::new(error.to_string(), "check [summary] of your settings"))?;
     let known = window.map(|size| Tokens(size.0));
     let known = known.or_else(|| terms::models(options).find(&model).map(|found| found.window));
     let window = known
-        .or_else(|| client.served_window_blocking().ok().flatten().map(Tokens))
+        .or_else(|| client.probe_window_blocking().ok()??.served().map(Tokens))
         .unwrap_or(DEFAULT_WINDOW);
     Ok(SummaryModel { model, server: url, window, writer: Arc::new(client) })
 }
@@ -77,7 +73,7 @@ fn way(
 /// A model, its server and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ModelAccess {
-    style: Style,
+    provider: &'static Provider,
     url: String,
     model: String,
     key: KeySource,
@@ -85,16 +81,19 @@ struct ModelAccess {
 
 impl ModelAccess {
     fn new(model: &str, set: SummaryServer<'_>) -> Result<ModelAccess> {
-        let style = style_of(set.style, set.url, model);
-        let (default_url, default_variable) = provider_defaults(style);
+        let provider = match (set.style, set.url) {
+            (Some(style), _) => style.provider(),
+            (None, Some(url)) => Provider::from_address(url),
+            (None, None) => Provider::from_model(model),
+        };
         let is_own = set.url.is_none();
         let key = key(set.key_env, set.key_command, "summary")?;
         let key = key.unwrap_or_else(|| {
-            if is_own { KeySource::Env(default_variable.to_owned()) } else { KeySource::None }
+            if is_own { KeySource::Env(provider.key_variable.to_owned()) } else { KeySource::None }
         });
         Ok(ModelAccess {
-            style,
-            url: set.url.unwrap_or(default_url).to_owned(),
+            provider,
+            url: set.url.unwrap_or(provider.address).to_owned(),
             model: model.to_owned(),
             key,
         })
@@ -103,28 +102,11 @@ impl ModelAccess {
     /// The main model: on the server of the summary model, unless another one is set.
     fn for_main(self, main: &MainOptions) -> Result<ModelAccess> {
         let set = main.server();
-        if set.url.is_some() || set.style.is_some_and(|style| style_of(Some(style), None, "") != self.style) {
+        if set.url.is_some() || set.style.is_some_and(|style| style.provider() != self.provider) {
             return ModelAccess::new(&main.model, set);
         }
         let key = key(set.key_env, set.key_command, "summary.main")?;
         Ok(ModelAccess { model: main.model.clone(), key: key.unwrap_or(self.key), ..self })
-    }
-}
-
-fn provider_defaults(style: Style) -> (&'static str, &'static str) {
-    match style {
-        Style::OpenAi => OPENAI,
-        Style::Anthropic => ANTHROPIC,
-    }
-}
-
-fn style_of(set: Option<SummaryStyle>, url: Option<&str>, model: &str) -> Style {
-    match (set, url) {
-        (Some(SummaryStyle::OpenAi), _) => Style::OpenAi,
-        (Some(SummaryStyle::Anthropic), _) => Style::Anthropic,
-        (None, Some(url)) => Style::from_url(url),
-        (None, None) if model.starts_with("claude") => Style::Anthropic,
-        (None, None) => Style::OpenAi,
     }
 }
 
@@ -155,25 +137,25 @@ mod tests {
     #[test]
     fn a_model_name_selects_provider_and_key() {
         let claude = access(&named("claude-haiku-4-5"));
-        assert_eq!((claude.style, &*claude.url), (Style::Anthropic, ANTHROPIC.0));
-        assert_eq!(claude.key, KeySource::Env(ANTHROPIC.1.to_owned()));
+        assert_eq!((claude.provider.name, &*claude.url), ("anthropic", "https://api.anthropic.com"));
+        assert_eq!(claude.key, KeySource::Env("ANTHROPIC_API_KEY".to_owned()));
         let other = access(&named("gpt-5-mini"));
-        assert_eq!((other.style, &*other.url), (Style::OpenAi, OPENAI.0));
-        assert_eq!(other.key, KeySource::Env(OPENAI.1.to_owned()));
+        assert_eq!((other.provider.name, &*other.url), ("openai", "https://api.openai.com/v1"));
+        assert_eq!(other.key, KeySource::Env("OPENAI_API_KEY".to_owned()));
     }
 
     #[test]
     fn keys_are_not_sent_to_other_servers() {
         let local =
             SummaryOptions { url: Some("http://localhost:11434/v1".to_owned()), ..named("claude-like") };
-        assert_eq!((access(&local).style, access(&local).key), (Style::OpenAi, KeySource::None));
+        assert_eq!((access(&local).provider.name, access(&local).key), ("openai", KeySource::None));
         // A main model elsewhere does not get the summary model's key.
         let main =
             MainOptions { model: "m".into(), url: Some("http://other/v1".into()), ..MainOptions::default() };
         assert_eq!(access(&named("gpt-5-mini")).for_main(&main).expect("valid options").key, KeySource::None);
         let same_server = MainOptions { model: "gpt-5".into(), ..MainOptions::default() };
         let both = access(&named("gpt-5-mini")).for_main(&same_server).expect("valid options");
-        assert_eq!((both.key, &*both.model), (KeySource::Env(OPENAI.1.to_owned()), "gpt-5"));
+        assert_eq!((both.key, &*both.model), (KeySource::Env("OPENAI_API_KEY".to_owned()), "gpt-5"));
     }
 
     #[test]

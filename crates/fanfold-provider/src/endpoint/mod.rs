@@ -1,70 +1,21 @@
-//! Endpoints: address, API style, key and timeouts.
+//! Endpoints: provider, address, key and timeouts.
 
 #[cfg(feature = "client")]
 pub(crate) mod url; // addresses and the URLs below them
 pub(crate) mod key; // keys from the environment or a command
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
-use fanfold_wire::Format;
+use fanfold_wire::Provider;
 
 use crate::endpoint::key::KeySource;
-
-/// The API of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Style {
-    /// OpenAI Chat Completions, which most servers implement.
-    OpenAi,
-    /// Anthropic Messages.
-    Anthropic,
-}
-
-impl Style {
-    /// The format of its replies.
-    pub fn format(self) -> Format {
-        match self {
-            Style::OpenAi => Format::Chat,
-            Style::Anthropic => Format::Anthropic,
-        }
-    }
-
-    /// Guesses the style from a URL.
-    pub fn from_url(url: &str) -> Style {
-        let address = url.to_ascii_lowercase();
-        let is_anthropic =
-            address.contains("anthropic") || address.trim_end_matches('/').ends_with("/messages");
-        if is_anthropic { Style::Anthropic } else { Style::OpenAi }
-    }
-}
-
-impl fmt::Display for Style {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Style::OpenAi => "openai",
-            Style::Anthropic => "anthropic",
-        })
-    }
-}
-
-impl FromStr for Style {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Style, String> {
-        match name {
-            "openai" => Ok(Style::OpenAi),
-            "anthropic" => Ok(Style::Anthropic),
-            _ => Err("the style must be openai or anthropic".to_owned()),
-        }
-    }
-}
 
 /// A model at an address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its API style.
-    pub style: Style,
+    /// The provider whose API it offers.
+    pub provider: &'static Provider,
     /// The base URL: `https://api.openai.com/v1`, `http://localhost:11434`.
     pub url: String,
     /// The name of the model at this endpoint.
@@ -79,9 +30,9 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint without a key and with default timeouts.
-    pub fn new(style: Style, url: impl Into<String>, model: impl Into<String>) -> Endpoint {
+    pub fn new(provider: &'static Provider, url: impl Into<String>, model: impl Into<String>) -> Endpoint {
         Endpoint {
-            style,
+            provider,
             url: url.into(),
             model: model.into(),
             key: KeySource::None,
@@ -100,7 +51,7 @@ impl Endpoint {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
-            .field("style", &self.style)
+            .field("provider", &self.provider)
             .field("url", &display_url(&self.url))
             .field("model", &self.model)
             .field("key", &self.key)

@@ -1,8 +1,9 @@
 //! Provider URLs in every form that users write: with or without `/v1`, with a trailing slash, with a full route.
 
+use fanfold_wire::{Format, KeyHeader, Provider};
 use reqwest::Url;
 
-use crate::endpoint::{Style, display_url};
+use crate::endpoint::display_url;
 
 /// Why no client can be created for a URL.
 #[derive(Debug, thiserror::Error)]
@@ -46,14 +47,14 @@ pub(crate) struct ProviderUrl {
     base: Url,
     /// The base URL as configured, if `/v1` was added to it here.
     configured: Option<Url>,
-    style: Style,
+    pub(crate) provider: &'static Provider,
 }
 
-/// Routes that are stripped from a configured URL.
-const ENDPOINT_PATHS: &[&str] = &["/chat/completions", "/completions", "/responses", "/messages", "/models"];
+/// Routes without conversations that are stripped from a configured URL, as those of all formats are.
+const OTHER_ROUTES: [&str; 2] = ["/completions", "/models"];
 
 impl ProviderUrl {
-    pub(crate) fn parse(address: &str, style: Style) -> Result<ProviderUrl, AddressError> {
+    pub(crate) fn parse(address: &str, provider: &'static Provider) -> Result<ProviderUrl, AddressError> {
         let invalid =
             |why: &str| AddressError::Invalid { address: display_url(address), why: why.to_owned() };
         let trimmed = address.trim();
@@ -66,33 +67,29 @@ impl ProviderUrl {
         }
         url.set_fragment(None);
         let mut path = url.path().trim_end_matches('/').to_owned();
-        if let Some(rest) = ENDPOINT_PATHS.iter().find_map(|request| path.strip_suffix(request)) {
+        let mut routes = Format::ALL.into_iter().filter_map(Format::route).chain(OTHER_ROUTES);
+        if let Some(rest) = routes.find_map(|route| path.strip_suffix(route)) {
             path = rest.trim_end_matches('/').to_owned();
         }
-        let has_version = match style {
-            // More segments may follow the version: `/v1beta/openai`, `/v1/account/gateway/compat`.
-            Style::OpenAi => path.split('/').any(|segment| is_version(segment) || segment == "deployments"),
-            Style::Anthropic => path.rsplit('/').next().is_some_and(is_version),
-        };
         let with_path = |path: &str| {
             let mut url = url.clone();
             url.set_path(path);
             url
         };
-        if has_version {
-            return Ok(ProviderUrl { base: with_path(&path), configured: None, style });
+        if provider.has_version(&path) {
+            return Ok(ProviderUrl { base: with_path(&path), configured: None, provider });
         }
-        Ok(ProviderUrl { base: with_path(&format!("{path}/v1")), configured: Some(with_path(&path)), style })
+        Ok(ProviderUrl {
+            base: with_path(&format!("{path}/v1")),
+            configured: Some(with_path(&path)),
+            provider,
+        })
     }
 
     /// The URL that prompts are posted to, optionally below the base as configured.
     pub(crate) fn completions(&self, as_configured: bool) -> Url {
         let base = self.configured.as_ref().filter(|_| as_configured).unwrap_or(&self.base);
-        let path = match self.style {
-            Style::OpenAi => "chat/completions",
-            Style::Anthropic => "messages",
-        };
-        join(base, path)
+        join(base, self.provider.prompt_route())
     }
 
     /// Returns whether the base as configured differs and may be tried as well.
@@ -102,7 +99,7 @@ impl ProviderUrl {
 
     /// The URL of the list of models.
     pub(crate) fn models(&self) -> Url {
-        join(&self.base, "models")
+        join(&self.base, "/models")
     }
 
     /// The URL of a route next to the version segment.
@@ -138,29 +135,28 @@ impl ProviderUrl {
         self.base.scheme() == "http"
     }
 
-    /// Returns whether the host is Azure, which expects the key in a header of its own.
-    pub(crate) fn is_azure(&self) -> bool {
-        self.base.host_str().is_some_and(|host| host.ends_with(".azure.com"))
+    /// The header with the key.
+    pub(crate) fn key_header(&self) -> KeyHeader {
+        self.provider.key_header(self.base.host_str().unwrap_or_default())
     }
 }
 
 fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
-    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
     url
-}
-
-/// `v1`, `v2`, `v1beta`.
-fn is_version(segment: &str) -> bool {
-    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn completions_url(url: &str, style: Style) -> String {
-        ProviderUrl::parse(url, style).unwrap().completions(false).to_string()
+    fn parse(url: &str, provider: &str) -> Result<ProviderUrl, AddressError> {
+        ProviderUrl::parse(url, Provider::find(provider).unwrap())
+    }
+
+    fn completions_url(url: &str, provider: &str) -> String {
+        parse(url, provider).unwrap().completions(false).to_string()
     }
 
     #[test]
@@ -184,7 +180,7 @@ mod tests {
             ("http://[::1]:8080", "http://[::1]:8080/v1/chat/completions"),
         ];
         for (url, expected) in cases {
-            assert_eq!(completions_url(url, Style::OpenAi), expected, "{url}");
+            assert_eq!(completions_url(url, "openai"), expected, "{url}");
         }
     }
 
@@ -197,25 +193,25 @@ mod tests {
             ("https://h/api/anthropic", "https://h/api/anthropic/v1/messages"),
         ];
         for (url, expected) in cases {
-            assert_eq!(completions_url(url, Style::Anthropic), expected, "{url}");
+            assert_eq!(completions_url(url, "anthropic"), expected, "{url}");
         }
     }
 
     #[test]
     fn server_routes_are_next_to_the_version_segment() {
         for url in ["http://h:1", "http://h:1/v1", "http://h:1/v1/chat/completions"] {
-            let route = ProviderUrl::parse(url, Style::OpenAi).unwrap();
-            assert_eq!(route.server_path("api/show").as_str(), "http://h:1/api/show", "{url}");
+            let route = parse(url, "openai").unwrap();
+            assert_eq!(route.server_path("/api/show").as_str(), "http://h:1/api/show", "{url}");
             assert_eq!(route.models().as_str(), "http://h:1/v1/models", "{url}");
         }
-        let below = ProviderUrl::parse("https://h/llm/v1", Style::OpenAi).unwrap();
-        assert_eq!(below.server_path("props").as_str(), "https://h/llm/props");
+        let below = parse("https://h/llm/v1", "openai").unwrap();
+        assert_eq!(below.server_path("/props").as_str(), "https://h/llm/props");
     }
 
     #[test]
     fn url_errors_do_not_contain_secrets() {
         for invalid in ["ftp://h", "api.openai.com/v1", "", "http://", "https://me:hunter2hunter2@ /v1"] {
-            let error = ProviderUrl::parse(invalid, Style::OpenAi).unwrap_err().to_string();
+            let error = parse(invalid, "openai").unwrap_err().to_string();
             assert!(!error.contains("hunter2") && error.contains("not a provider URL"), "{error}");
         }
         assert_eq!(display_url("https://me:hunter2@h/v1?key=hunter2"), "https://h/v1");

@@ -3,13 +3,14 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::reader::{AnswerReader, ModelAnswer};
+use crate::endpoint::Timeouts;
 use crate::endpoint::key::ApiKey;
-use crate::endpoint::{Style, Timeouts};
+use crate::endpoint::url::ProviderUrl;
 use crate::error::classify::{Rejection, error_from_response};
 use crate::error::retry_after;
 use crate::error::{ErrorClass, ProviderError};
@@ -22,8 +23,7 @@ const TRAILER_TIMEOUT: Duration = Duration::from_secs(3);
 /// One request.
 pub(crate) struct HttpRequest<'a> {
     pub(crate) http: &'a reqwest::Client,
-    pub(crate) style: Style,
-    pub(crate) is_azure: bool,
+    pub(crate) provider_url: &'a ProviderUrl,
     pub(crate) url: Url,
     pub(crate) secret: Option<&'a ApiKey>,
     pub(crate) body: String,
@@ -39,12 +39,9 @@ enum WaitPhase {
     Idle,
 }
 
-/// Receives the text of an answer while it arrives.
-pub(crate) type TextSink<'a> = &'a mut (dyn FnMut(&str) + Send);
-
 impl HttpRequest<'_> {
     /// Sends the request and reads the whole answer.
-    pub(crate) async fn send(&self, on_text: TextSink<'_>) -> Result<ModelAnswer, ProviderError> {
+    pub(crate) async fn send(&self) -> Result<ModelAnswer, ProviderError> {
         let started = Instant::now();
         let request = self.http.post(self.url.clone()).headers(self.headers()).body(self.body.clone());
         let first = self.at_most_deadline(started + self.timeouts.first);
@@ -56,25 +53,19 @@ impl HttpRequest<'_> {
         if !status.is_success() {
             return Err(self.response_error(response).await);
         }
-        self.read_answer(response, first, on_text).await
+        self.read_answer(response, first).await
     }
 
     async fn read_answer(
         &self,
         mut response: Response,
         first: Instant,
-        on_text: TextSink<'_>,
     ) -> Result<ModelAnswer, ProviderError> {
-        let mut reader = AnswerReader::new(self.style.format());
+        let mut reader = AnswerReader::new(self.provider_url.provider.prompt_format);
         let (mut limit, mut phase) = (first, WaitPhase::FirstByte);
         while !reader.is_done() {
             match timeout_at(limit, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => {
-                    let piece = reader.feed(&bytes)?;
-                    if !piece.is_empty() {
-                        on_text(&piece);
-                    }
-                }
+                Ok(Ok(Some(bytes))) => reader.feed(&bytes)?,
                 Ok(Ok(None)) => break,
                 // After the end of the model's text the answer is complete, whatever happens to the connection.
                 _ if reader.is_ended() => break,
@@ -92,15 +83,11 @@ impl HttpRequest<'_> {
                 if reader.is_ended() { TRAILER_TIMEOUT.min(self.timeouts.idle) } else { self.timeouts.idle };
             (limit, phase) = (self.at_most_deadline(Instant::now() + wait), WaitPhase::Idle);
         }
-        let (answer, rest) = reader.finish()?;
-        if !rest.is_empty() {
-            on_text(&rest);
-        }
-        Ok(answer)
+        reader.finish()
     }
 
     fn headers(&self) -> HeaderMap {
-        let mut headers = headers(self.style, self.is_azure, self.secret);
+        let mut headers = headers(self.provider_url, self.secret);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers
     }
@@ -169,22 +156,18 @@ impl HttpRequest<'_> {
     }
 }
 
-/// The headers of all requests.
-pub(crate) fn headers(style: Style, is_azure: bool, secret: Option<&ApiKey>) -> HeaderMap {
+/// The headers of all requests to a provider.
+pub(crate) fn headers(url: &ProviderUrl, secret: Option<&ApiKey>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("fanfold/", env!("CARGO_PKG_VERSION"))));
-    if style == Style::Anthropic {
-        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    if let Some((name, value)) = url.provider.version_header {
+        headers.insert(name, HeaderValue::from_static(value));
     }
     let Some(secret) = secret else { return headers };
-    let (name, text) = match style {
-        Style::Anthropic => ("x-api-key", secret.reveal().to_owned()),
-        Style::OpenAi if is_azure => ("api-key", secret.reveal().to_owned()),
-        Style::OpenAi => (AUTHORIZATION.as_str(), format!("Bearer {}", secret.reveal())),
-    };
-    if let Ok(mut value) = HeaderValue::try_from(text) {
+    let header = url.key_header();
+    if let Ok(mut value) = HeaderValue::try_from(format!("{}{}", header.prefix, secret.reveal())) {
         value.set_sensitive(true);
-        headers.insert(name, value);
+        headers.insert(header.name, value);
     }
     headers
 }

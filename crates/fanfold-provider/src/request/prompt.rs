@@ -1,8 +1,7 @@
-//! Prompts, and the request body in each API style.
+//! Prompts, and the request options learned from errors.
 
-use serde_json::{Map, Value, json};
+use fanfold_wire::{PromptRequest, Provider};
 
-use crate::endpoint::Style;
 use crate::error::Adaptation;
 
 /// A prompt for a model.
@@ -45,67 +44,31 @@ impl RequestOptions {
     }
 }
 
-/// The body of a request in an API style.
-pub(crate) fn body(style: Style, model: &str, prompt: &ModelPrompt, options: RequestOptions) -> String {
-    let max_tokens = options
-        .max_output
-        .map_or(u64::from(prompt.max_tokens), |max_tokens| max_tokens.min(prompt.max_tokens.into()));
-    let has_system = !prompt.system.is_empty() && !options.omits_system;
-    let user = match options.omits_system && !prompt.system.is_empty() {
-        true => format!("{}\n\n{}", prompt.system, prompt.user),
-        false => prompt.user.clone(),
-    };
-    let mut body = Map::new();
-    body.insert("model".to_owned(), model.into());
-    let mut messages = Vec::new();
-    match style {
-        Style::OpenAi => {
-            if has_system {
-                messages.push(json!({ "role": "system", "content": prompt.system }));
-            }
-            let name =
-                if options.uses_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-            body.insert(name.to_owned(), max_tokens.into());
-        }
-        Style::Anthropic => {
-            body.insert("max_tokens".to_owned(), max_tokens.into());
-            if has_system {
-                body.insert("system".to_owned(), prompt.system.as_str().into());
-            }
-        }
-    }
-    messages.push(json!({ "role": "user", "content": user }));
-    body.insert("messages".to_owned(), messages.into());
-    body.insert("stream".to_owned(), (!options.is_unstreamed).into());
-    if style == Style::OpenAi && !options.is_unstreamed && !options.omits_usage {
-        body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
-    }
-    Value::Object(body).to_string()
+/// The body of a request to a provider.
+pub(crate) fn body(
+    provider: &Provider,
+    model: &str,
+    prompt: &ModelPrompt,
+    options: RequestOptions,
+) -> String {
+    let ModelPrompt { system, user, max_tokens } = prompt;
+    let max_tokens = u64::from(*max_tokens);
+    let is_joined = options.omits_system && !system.is_empty();
+    let user = if is_joined { format!("{system}\n\n{user}") } else { user.clone() };
+    provider.print_prompt(&PromptRequest {
+        model,
+        system: Some(system.as_str()).filter(|system| !system.is_empty() && !is_joined),
+        user: &user,
+        max_tokens: options.max_output.map_or(max_tokens, |limit| limit.min(max_tokens)),
+        uses_max_completion_tokens: options.uses_max_completion_tokens,
+        is_streamed: !options.is_unstreamed,
+        wants_usage: !options.omits_usage,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(style: Style, options: RequestOptions, expected: &str) {
-        let prompt =
-            ModelPrompt { system: "Be brief.".to_owned(), user: "Go on.".to_owned(), max_tokens: 100 };
-        assert_eq!(body(style, "m", &prompt, options), expected);
-    }
-
-    #[test]
-    fn bodies_in_each_style() {
-        check(
-            Style::OpenAi,
-            RequestOptions::default(),
-            r#"{"model":"m","max_tokens":100,"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Go on."}],"stream":true,"stream_options":{"include_usage":true}}"#,
-        );
-        check(
-            Style::Anthropic,
-            RequestOptions::default(),
-            r#"{"model":"m","max_tokens":100,"system":"Be brief.","messages":[{"role":"user","content":"Go on."}],"stream":true}"#,
-        );
-    }
 
     #[test]
     fn each_adaptation_changes_the_body_once() {
@@ -120,10 +83,11 @@ mod tests {
             options = options.adapted(adaptation).unwrap();
             assert_eq!(options.adapted(adaptation), None);
         }
-        check(
-            Style::OpenAi,
-            options,
-            r#"{"model":"m","max_completion_tokens":50,"messages":[{"role":"user","content":"Be brief.\n\nGo on."}],"stream":false}"#,
+        let prompt =
+            ModelPrompt { system: "Be brief.".to_owned(), user: "Go on.".to_owned(), max_tokens: 100 };
+        assert_eq!(
+            body(Provider::usual(), "m", &prompt, options),
+            r#"{"model":"m","max_completion_tokens":50,"messages":[{"role":"user","content":"Be brief.\n\nGo on."}],"stream":false}"#
         );
     }
 }

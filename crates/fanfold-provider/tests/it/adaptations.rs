@@ -1,9 +1,9 @@
 //! Adaptations: an error that calls for other request options is followed by a changed request, once per client.
 
-use fanfold_provider::{ErrorClass, Style};
+use fanfold_provider::ErrorClass;
 use fanfold_testkit::fakes::upstream::Fault;
 
-use crate::setup::{client, prompt, upstream};
+use crate::setup::{ANTHROPIC, OPENAI, client, prompt, upstream};
 
 fn refused(message: &str) -> Fault {
     Fault::Answer(400, format!(r#"{{"error":{{"message":"{message}","type":"invalid_request_error"}}}}"#))
@@ -12,7 +12,7 @@ fn refused(message: &str) -> Fault {
 /// Sends two prompts; the first one is refused once. Returns the three request bodies.
 fn check(fault: Fault) -> [String; 3] {
     let upstream = upstream();
-    let client = client(Style::OpenAi, &upstream.url());
+    let client = client(OPENAI, &upstream.url());
     upstream.fault(fault);
     assert!(client.send_blocking(&prompt()).is_ok());
     assert!(client.send_blocking(&prompt()).is_ok());
@@ -66,7 +66,7 @@ fn without_a_system_prompt() {
 #[test]
 fn a_repeated_refusal_is_returned() {
     let upstream = upstream();
-    let client = client(Style::OpenAi, &upstream.url());
+    let client = client(OPENAI, &upstream.url());
     let message = "Use 'max_completion_tokens' instead of 'max_tokens'.";
     upstream.fault(refused(message));
     upstream.fault(refused(message));
@@ -77,7 +77,7 @@ fn a_repeated_refusal_is_returned() {
 #[test]
 fn the_url_as_configured() {
     let upstream = upstream();
-    let client = client(Style::OpenAi, &format!("{}/llm", upstream.url()));
+    let client = client(OPENAI, &format!("{}/llm", upstream.url()));
     upstream.fault(Fault::Answer(404, "404 page not found".to_owned()));
     assert!(client.send_blocking(&prompt()).is_ok());
     assert!(client.send_blocking(&prompt()).is_ok());
@@ -89,14 +89,10 @@ fn the_url_as_configured() {
 fn urls_in_every_form() {
     let upstream = upstream();
     for ending in ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/models"] {
-        assert!(
-            client(Style::OpenAi, &format!("{}{ending}", upstream.url())).send_blocking(&prompt()).is_ok()
-        );
+        assert!(client(OPENAI, &format!("{}{ending}", upstream.url())).send_blocking(&prompt()).is_ok());
     }
     for ending in ["", "/v1", "/v1/messages"] {
-        assert!(
-            client(Style::Anthropic, &format!("{}{ending}", upstream.url())).send_blocking(&prompt()).is_ok()
-        );
+        assert!(client(ANTHROPIC, &format!("{}{ending}", upstream.url())).send_blocking(&prompt()).is_ok());
     }
     let paths = upstream.seen().into_iter().map(|seen| seen.path);
     assert!(paths.clone().take(6).all(|path| path == "/v1/chat/completions"));

@@ -1,19 +1,18 @@
 //! Requests and answers.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fanfold_provider::{ErrorClass, Style};
+use fanfold_provider::ErrorClass;
 use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply, Upstream};
 use serde_json::{Value, json};
 
-use crate::setup::{STYLES, client, expect_error, prompt, raw, say, send, upstream};
+use crate::setup::{ANTHROPIC, OPENAI, PROVIDERS, expect_error, raw, say, send, upstream};
 
 #[test]
 fn both_styles_send_valid_requests_and_read_answers() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let upstream = upstream();
-        let answer = send(style, &upstream.url()).unwrap();
+        let answer = send(provider, &upstream.url()).unwrap();
         assert_eq!(answer.text, "All of it is done, and well — so it is.");
         assert!(!answer.is_truncated);
         assert!(answer.usage.is_some_and(|usage| usage.input > 10 && usage.output == 20), "{answer:?}");
@@ -29,74 +28,43 @@ fn both_styles_send_valid_requests_and_read_answers() {
 fn the_blocking_call_works_inside_of_a_runtime() {
     let upstream = upstream();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let answer = runtime.block_on(async { send(Style::OpenAi, &upstream.url()) }).unwrap();
+    let answer = runtime.block_on(async { send(OPENAI, &upstream.url()) }).unwrap();
     assert!(answer.text.starts_with("All of it"));
 }
 
 #[test]
 fn thoughts_are_removed() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let script = Script::new(|_| ScriptedReply {
             thought: "Let me see, the user wants…".to_owned(),
             ..say("Done.")
         });
         let upstream = Upstream::start(script).unwrap();
-        assert_eq!(send(style, &upstream.url()).unwrap().text, "Done.");
+        assert_eq!(send(provider, &upstream.url()).unwrap().text, "Done.");
         upstream.fault(Fault::ReplyText("<think>\nLet me see.\n</think>\n\nDone.".to_owned()));
-        assert_eq!(send(style, &upstream.url()).unwrap().text, "Done.");
+        assert_eq!(send(provider, &upstream.url()).unwrap().text, "Done.");
         upstream.fault(Fault::ReplyText("<think>for ever".to_owned()));
-        expect_error(style, &upstream.url(), ErrorClass::Empty);
+        expect_error(provider, &upstream.url(), ErrorClass::Empty);
     }
 }
 
 #[test]
 fn an_answer_at_the_output_limit_is_truncated() {
-    for (style, stop) in [(Style::OpenAi, "length"), (Style::Anthropic, "max_tokens")] {
+    for (provider, stop) in [(OPENAI, "length"), (ANTHROPIC, "max_tokens")] {
         let upstream = upstream();
         upstream.fault(Fault::StopReason(stop.to_owned()));
-        assert!(send(style, &upstream.url()).unwrap().is_truncated);
+        assert!(send(provider, &upstream.url()).unwrap().is_truncated);
     }
-}
-
-#[tokio::test]
-async fn text_is_streamed() {
-    for style in STYLES {
-        let upstream = upstream();
-        let mut pieces = Vec::new();
-        let client = client(style, &upstream.url());
-        let answer = client.stream(&prompt(), |piece| pieces.push(piece.to_owned())).await.unwrap();
-        assert!(pieces.len() > 1, "{pieces:?}");
-        assert_eq!(pieces.concat(), answer.text);
-    }
-}
-
-#[tokio::test]
-async fn a_stream_is_not_retried_after_its_first_text() {
-    let upstream = upstream();
-    let mut endpoint = crate::setup::endpoint(Style::OpenAi, &upstream.url());
-    endpoint.n_retries = 3;
-    let client = fanfold_provider::ModelClient::new(endpoint).unwrap();
-    upstream.fault(Fault::Disconnect(2));
-    let received = Arc::new(Mutex::new(String::new()));
-    let sink = Arc::clone(&received);
-    let error =
-        client.stream(&prompt(), move |piece| sink.lock().unwrap().push_str(piece)).await.unwrap_err();
-    assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Broken, 1));
-    assert!(!received.lock().unwrap().is_empty());
-    // A request whose text was not passed on is retried.
-    upstream.fault(Fault::Disconnect(2));
-    assert!(client.send(&prompt()).await.is_ok());
-    assert_eq!(upstream.n_seen(), 3);
 }
 
 /// The events of a whole answer, from a server without content lengths.
-fn stream_bytes(style: Style) -> Vec<u8> {
-    let event = |name: &str, value: Value| match style {
-        Style::OpenAi => format!("data: {value}\r\n\r\n"),
-        Style::Anthropic => format!("event: {name}\ndata: {value}\n\n"),
+fn stream_bytes(provider: &str) -> Vec<u8> {
+    let event = |name: &str, value: Value| match provider {
+        OPENAI => format!("data: {value}\r\n\r\n"),
+        _ => format!("event: {name}\ndata: {value}\n\n"),
     };
-    let events = match style {
-        Style::OpenAi => {
+    let events = match provider {
+        OPENAI => {
             let chunk = |delta: Value, stop: Value| {
                 event(
                     "",
@@ -114,7 +82,7 @@ fn stream_bytes(style: Style) -> Vec<u8> {
             ]
             .concat()
         }
-        Style::Anthropic => {
+        _ => {
             let block = json!({ "type": "text", "text": "" });
             let delta = |text: &str| json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } });
             [
@@ -136,8 +104,8 @@ fn stream_bytes(style: Style) -> Vec<u8> {
 #[test]
 fn a_stream_split_at_every_byte_on_the_wire_gives_the_same_answer() {
     let is_long = std::env::var_os("FANFOLD_MANY").is_some();
-    for style in STYLES {
-        let bytes = stream_bytes(style);
+    for provider in PROVIDERS {
+        let bytes = stream_bytes(provider);
         // Every byte alone first, then one split at every offset; a quick run takes only some of them.
         let step = if is_long { 1 } else { 23 };
         let mut answers: Vec<Vec<Vec<u8>>> = vec![bytes.iter().map(|byte| vec![*byte]).collect()];
@@ -147,10 +115,10 @@ fn a_stream_split_at_every_byte_on_the_wire_gives_the_same_answer() {
         let n_answers = answers.len();
         let url = raw(answers, Duration::from_micros(200));
         for i in 0..n_answers {
-            let answer = send(style, &url).unwrap_or_else(|error| panic!("{style} {i}: {error}"));
-            assert_eq!(answer.text, "Größe \"zwölf\"\n✓", "{style} {i}");
+            let answer = send(provider, &url).unwrap_or_else(|error| panic!("{provider} {i}: {error}"));
+            assert_eq!(answer.text, "Größe \"zwölf\"\n✓", "{provider} {i}");
             let usage = answer.usage.map(|usage| (usage.input, usage.output));
-            assert_eq!(usage, Some((3, 4)), "{style} {i}");
+            assert_eq!(usage, Some((3, 4)), "{provider} {i}");
         }
     }
 }

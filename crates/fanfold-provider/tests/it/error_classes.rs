@@ -2,21 +2,21 @@
 
 use std::net::TcpListener;
 
-use fanfold_provider::{ErrorClass, ProviderError, Style};
+use fanfold_provider::{ErrorClass, ProviderError};
 use fanfold_testkit::fakes::upstream::{Fault, Limit};
 
-use crate::setup::{STYLES, client, expect_error, prompt, send, upstream};
+use crate::setup::{ANTHROPIC, OPENAI, PROVIDERS, client, expect_error, prompt, send, upstream};
 
 /// Sends a prompt to a provider with a fault, in both styles.
 fn check(fault: &Fault, class: ErrorClass, status: Option<u16>) -> Vec<ProviderError> {
-    let error = STYLES.map(|style| {
+    let error = PROVIDERS.map(|provider| {
         let upstream = upstream();
         upstream.fault(fault.clone());
-        let error = expect_error(style, &upstream.url(), class);
+        let error = expect_error(provider, &upstream.url(), class);
         assert_eq!(error.status, status, "{fault:?}: {error}");
         assert_eq!((error.n_attempts, upstream.n_seen()), (1, 1));
         assert!(error.to_string().starts_with(&format!("m at {}: ", upstream.url())), "{error}");
-        assert!(send(style, &upstream.url()).is_ok(), "the next request succeeds");
+        assert!(send(provider, &upstream.url()).is_ok(), "the next request succeeds");
         error
     });
     error.into()
@@ -46,19 +46,19 @@ fn rate_429() {
 
 #[test]
 fn overflow_reports_the_limit() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let upstream = upstream();
         upstream.set_limit(Some(Limit::Bytes(40)));
-        assert_eq!(expect_error(style, &upstream.url(), ErrorClass::Overflow).limit, Some(10));
+        assert_eq!(expect_error(provider, &upstream.url(), ErrorClass::Overflow).limit, Some(10));
     }
 }
 
 #[test]
 fn no_model_names_the_model() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let upstream = upstream();
         upstream.set_models(&["n", "o"]);
-        let error = expect_error(style, &upstream.url(), ErrorClass::NoModel);
+        let error = expect_error(provider, &upstream.url(), ErrorClass::NoModel);
         assert!(error.hint().contains("`m`"), "{}", error.hint());
         assert_eq!(upstream.n_seen(), 1, "no other URL is tried");
     }
@@ -76,10 +76,10 @@ fn server_500_and_529() {
 fn refused_by_a_filter() {
     let body = r#"{"error":{"message":"The prompt was filtered due to our content management policy.","code":"content_filter"}}"#;
     check(&Fault::Answer(400, body.to_owned()), ErrorClass::Refused, Some(400));
-    for (style, stop) in [(Style::OpenAi, "content_filter"), (Style::Anthropic, "refusal")] {
+    for (provider, stop) in [(OPENAI, "content_filter"), (ANTHROPIC, "refusal")] {
         let upstream = upstream();
         upstream.fault(Fault::StopReason(stop.to_owned()));
-        expect_error(style, &upstream.url(), ErrorClass::Refused);
+        expect_error(provider, &upstream.url(), ErrorClass::Refused);
     }
 }
 
@@ -126,7 +126,7 @@ fn connection_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let error = expect_error(Style::OpenAi, &url, ErrorClass::Connection);
+    let error = expect_error(OPENAI, &url, ErrorClass::Connection);
     assert!(error.message.to_lowercase().contains("refused"), "{error}");
 }
 
@@ -137,7 +137,7 @@ fn connection_closed_before_an_answer() {
 
 #[test]
 fn unknown_host_name() {
-    let error = expect_error(Style::OpenAi, "http://nobody-at-all.invalid", ErrorClass::Connection);
+    let error = expect_error(OPENAI, "http://nobody-at-all.invalid", ErrorClass::Connection);
     assert!(error.message.contains("unknown host name"), "{error}");
 }
 
@@ -145,7 +145,7 @@ fn unknown_host_name() {
 fn tls_to_a_plain_server() {
     let upstream = upstream();
     let url = upstream.url().replace("http:", "https:");
-    let error = expect_error(Style::OpenAi, &url, ErrorClass::Connection);
+    let error = expect_error(OPENAI, &url, ErrorClass::Connection);
     assert!(error.message.contains("TLS"), "{error}");
 }
 
@@ -154,6 +154,6 @@ fn a_redirect_is_not_followed() {
     let upstream = upstream();
     let headers = vec![("location".to_owned(), "http://127.0.0.1:1/elsewhere".to_owned())];
     upstream.fault(Fault::AnswerWith(307, headers, String::new()));
-    let error = client(Style::OpenAi, &upstream.url()).send_blocking(&prompt()).unwrap_err();
+    let error = client(OPENAI, &upstream.url()).send_blocking(&prompt()).unwrap_err();
     assert_eq!((error.class, error.status), (ErrorClass::Broken, Some(307)));
 }

@@ -1,10 +1,10 @@
 //! Keys: sent in the right header, and masked in all output.
 
-use fanfold_provider::{Endpoint, ErrorClass, KeySource, ModelClient, Style};
+use fanfold_provider::{Endpoint, ErrorClass, KeySource, ModelClient};
 use fanfold_testkit::Rng;
 use fanfold_testkit::fakes::upstream::Fault;
 
-use crate::setup::{STYLES, endpoint, prompt, upstream};
+use crate::setup::{OPENAI, PROVIDERS, endpoint, prompt, upstream};
 
 /// An obviously artificial key whose format no redaction rule knows.
 fn made_up(seed: u64) -> String {
@@ -13,8 +13,8 @@ fn made_up(seed: u64) -> String {
     format!("made-up-{letters}")
 }
 
-fn with_key(style: Style, url: &str, key: KeySource) -> Endpoint {
-    Endpoint { key, ..endpoint(style, url) }
+fn with_key(provider: &str, url: &str, key: KeySource) -> Endpoint {
+    Endpoint { key, ..endpoint(provider, url) }
 }
 
 fn printing(key: &str) -> KeySource {
@@ -23,20 +23,20 @@ fn printing(key: &str) -> KeySource {
 
 #[test]
 fn each_style_has_its_own_key_header() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let upstream = upstream();
         let key = made_up(1);
         assert!(
-            ModelClient::new(with_key(style, &upstream.url(), printing(&key)))
+            ModelClient::new(with_key(provider, &upstream.url(), printing(&key)))
                 .unwrap()
                 .send_blocking(&prompt())
                 .is_ok()
         );
         let seen = upstream.seen().remove(0);
         let sent = ["authorization", "x-api-key"].map(|name| seen.header(name).map(str::to_owned));
-        match style {
-            Style::OpenAi => assert_eq!(sent, [Some(format!("Bearer {key}")), None]),
-            Style::Anthropic => assert_eq!(sent, [None, Some(key)]),
+        match provider {
+            OPENAI => assert_eq!(sent, [Some(format!("Bearer {key}")), None]),
+            _ => assert_eq!(sent, [None, Some(key)]),
         }
     }
 }
@@ -45,16 +45,13 @@ fn each_style_has_its_own_key_header() {
 fn the_environment_is_read() {
     // Cargo sets this variable for every test.
     let upstream = upstream();
-    let client = ModelClient::new(with_key(
-        Style::OpenAi,
-        &upstream.url(),
-        KeySource::Env("CARGO_PKG_NAME".to_owned()),
-    ))
-    .unwrap();
+    let client =
+        ModelClient::new(with_key(OPENAI, &upstream.url(), KeySource::Env("CARGO_PKG_NAME".to_owned())))
+            .unwrap();
     assert!(client.send_blocking(&prompt()).is_ok());
     assert_eq!(upstream.seen()[0].header("authorization"), Some("Bearer fanfold-provider"));
     let missing = KeySource::Env("FANFOLD_NOT_SET_ANYWHERE".to_owned());
-    let error = ModelClient::new(with_key(Style::OpenAi, &upstream.url(), missing))
+    let error = ModelClient::new(with_key(OPENAI, &upstream.url(), missing))
         .unwrap()
         .send_blocking(&prompt())
         .unwrap_err();
@@ -72,8 +69,7 @@ fn an_expired_key_is_read_again_once() {
     let line =
         format!("echo x >> '{0}'; echo made-up-key-number-$(wc -l < '{0}' | tr -d ' ')", counter.display());
     let upstream = upstream();
-    let client =
-        ModelClient::new(with_key(Style::OpenAi, &upstream.url(), KeySource::Command(line))).unwrap();
+    let client = ModelClient::new(with_key(OPENAI, &upstream.url(), KeySource::Command(line))).unwrap();
     upstream.fault(Fault::Status(401));
     assert!(client.send_blocking(&prompt()).is_ok());
     assert!(client.send_blocking(&prompt()).is_ok());
@@ -121,10 +117,10 @@ fn keys_are_masked_in_all_output() {
         let mut rng = Rng::new(seed);
         let upstream = upstream();
         upstream.fault(echoing(&key, &mut rng));
-        let style = STYLES[rng.below(2)];
+        let provider = PROVIDERS[rng.below(2)];
         // The command contains the key, and the URL contains it as a password.
         let url = upstream.url().replace("://", &format!("://me:{key}@"));
-        let client = ModelClient::new(with_key(style, &url, printing(&key))).unwrap();
+        let client = ModelClient::new(with_key(provider, &url, printing(&key))).unwrap();
         let shown = match client.send_blocking(&prompt()) {
             Ok(answer) => format!("{answer:?} {client:?}"),
             Err(error) => {

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Endpoint, ErrorClass, ModelClient, ProviderError, Style, Timeouts};
+use fanfold_provider::{Endpoint, ErrorClass, ModelClient, ProviderError, Timeouts};
 use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 
-use crate::setup::{STYLES, endpoint, prompt, upstream};
+use crate::setup::{OPENAI, PROVIDERS, endpoint, prompt, upstream};
 
-fn client(style: Style, upstream: &Upstream, n_retries: u32) -> ModelClient {
-    ModelClient::new(Endpoint { n_retries, ..endpoint(style, &upstream.url()) }).unwrap()
+fn client(provider: &str, upstream: &Upstream, n_retries: u32) -> ModelClient {
+    ModelClient::new(Endpoint { n_retries, ..endpoint(provider, &upstream.url()) }).unwrap()
 }
 
 /// A status without a requested delay.
@@ -17,12 +17,12 @@ fn status(status: u16) -> Fault {
 }
 
 fn failed(upstream: &Upstream, n_retries: u32) -> ProviderError {
-    client(Style::OpenAi, upstream, n_retries).send_blocking(&prompt()).unwrap_err()
+    client(OPENAI, upstream, n_retries).send_blocking(&prompt()).unwrap_err()
 }
 
 #[test]
 fn transient_errors_are_retried() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         for fault in [
             status(429),
             status(500),
@@ -35,7 +35,7 @@ fn transient_errors_are_retried() {
         ] {
             let upstream = upstream();
             upstream.fault(fault.clone());
-            let answer = client(style, &upstream, 1).send_blocking(&prompt());
+            let answer = client(provider, &upstream, 1).send_blocking(&prompt());
             assert!(answer.is_ok(), "{fault:?}: {answer:?}");
             assert_eq!(upstream.n_seen(), 2, "{fault:?}");
         }
@@ -89,7 +89,7 @@ fn requested_delays_are_respected() {
     };
     upstream.fault(with_delay("retry-after", "1"));
     let began = Instant::now();
-    assert!(client(Style::OpenAi, &upstream, 1).send_blocking(&prompt()).is_ok());
+    assert!(client(OPENAI, &upstream, 1).send_blocking(&prompt()).is_ok());
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
     // A delay above the limit is returned as an error at once.
     for value in ["3600", "Fri, 01 Jan 2999 00:00:00 GMT"] {
@@ -113,8 +113,8 @@ fn the_deadline_covers_all_attempts() {
         ));
     }
     let total = Duration::from_millis(1500);
-    let timeouts = Timeouts { total, ..endpoint(Style::OpenAi, "").timeouts };
-    let endpoint = Endpoint { n_retries: 1000, timeouts, ..endpoint(Style::OpenAi, &upstream.url()) };
+    let timeouts = Timeouts { total, ..endpoint(OPENAI, "").timeouts };
+    let endpoint = Endpoint { n_retries: 1000, timeouts, ..endpoint(OPENAI, &upstream.url()) };
     let began = Instant::now();
     let error = ModelClient::new(endpoint).unwrap().send_blocking(&prompt()).unwrap_err();
     assert!(matches!(error.class, ErrorClass::Server | ErrorClass::Timeout), "{error}");

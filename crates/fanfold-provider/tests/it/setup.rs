@@ -5,11 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use fanfold_provider::{
-    Endpoint, ErrorClass, ModelAnswer, ModelClient, ModelPrompt, ProviderError, Style, Timeouts,
+    Endpoint, ErrorClass, ModelAnswer, ModelClient, ModelPrompt, ProviderError, Timeouts,
 };
 use fanfold_testkit::fakes::upstream::{Script, ScriptedReply, Upstream};
+use fanfold_wire::Provider;
 
-pub(crate) const STYLES: [Style; 2] = [Style::OpenAi, Style::Anthropic];
+pub(crate) const OPENAI: &str = "openai";
+pub(crate) const ANTHROPIC: &str = "anthropic";
+pub(crate) const PROVIDERS: [&str; 2] = [OPENAI, ANTHROPIC];
 
 /// A provider that answers with one sentence.
 pub(crate) fn upstream() -> Upstream {
@@ -25,24 +28,24 @@ pub(crate) fn prompt() -> ModelPrompt {
 }
 
 /// An endpoint without retries, with timeouts that a test can wait for.
-pub(crate) fn endpoint(style: Style, url: &str) -> Endpoint {
+pub(crate) fn endpoint(provider: &str, url: &str) -> Endpoint {
     let second = Duration::from_secs(10);
     let timeouts =
         Timeouts { connect: second, first: second, idle: second, total: second * 2, window: second };
-    Endpoint { timeouts, n_retries: 0, ..Endpoint::new(style, url, "m") }
+    Endpoint { timeouts, n_retries: 0, ..Endpoint::new(Provider::find(provider).unwrap(), url, "m") }
 }
 
-pub(crate) fn client(style: Style, url: &str) -> ModelClient {
-    ModelClient::new(endpoint(style, url)).unwrap()
+pub(crate) fn client(provider: &str, url: &str) -> ModelClient {
+    ModelClient::new(endpoint(provider, url)).unwrap()
 }
 
-pub(crate) fn send(style: Style, url: &str) -> Result<ModelAnswer, ProviderError> {
-    client(style, url).send_blocking(&prompt())
+pub(crate) fn send(provider: &str, url: &str) -> Result<ModelAnswer, ProviderError> {
+    client(provider, url).send_blocking(&prompt())
 }
 
 /// The error of a request, which must have the given class.
-pub(crate) fn expect_error(style: Style, url: &str, class: ErrorClass) -> ProviderError {
-    let error = send(style, url).unwrap_err();
+pub(crate) fn expect_error(provider: &str, url: &str, class: ErrorClass) -> ProviderError {
+    let error = send(provider, url).unwrap_err();
     assert_eq!(error.class, class, "{error}");
     assert!(error.message.chars().count() <= 220, "{error}");
     assert!(!error.hint().is_empty());

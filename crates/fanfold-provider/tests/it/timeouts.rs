@@ -3,17 +3,18 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{ErrorClass, KeySource, ModelClient, Style, Timeouts};
+use fanfold_provider::{ErrorClass, KeySource, ModelClient, Timeouts};
 use fanfold_testkit::fakes::upstream::Fault;
 
-use crate::setup::{STYLES, endpoint, prompt, upstream};
+use crate::setup::{OPENAI, PROVIDERS, endpoint, prompt, upstream};
 
 const LONG: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(300);
 
 /// Sends a prompt with given timeouts and returns the message of the error.
-fn check(url: &str, style: Style, timeouts: Timeouts) -> String {
-    let client = ModelClient::new(fanfold_provider::Endpoint { timeouts, ..endpoint(style, url) }).unwrap();
+fn check(url: &str, provider: &str, timeouts: Timeouts) -> String {
+    let client =
+        ModelClient::new(fanfold_provider::Endpoint { timeouts, ..endpoint(provider, url) }).unwrap();
     let began = Instant::now();
     let error = client.send_blocking(&prompt()).unwrap_err();
     assert_eq!(error.class, ErrorClass::Timeout, "{error}");
@@ -27,31 +28,31 @@ fn long() -> Timeouts {
 
 #[test]
 fn first_byte() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let upstream = upstream();
         upstream.fault(Fault::Stall(LONG));
-        let message = check(&upstream.url(), style, Timeouts { first: SHORT, ..long() });
+        let message = check(&upstream.url(), provider, Timeouts { first: SHORT, ..long() });
         assert_eq!(message, "no answer began within 300 ms");
     }
 }
 
 #[test]
 fn between_two_chunks() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         let upstream = upstream();
         upstream.fault(Fault::Drip(LONG));
-        let message = check(&upstream.url(), style, Timeouts { idle: SHORT, ..long() });
+        let message = check(&upstream.url(), provider, Timeouts { idle: SHORT, ..long() });
         assert_eq!(message, "the answer stalled for 300 ms");
     }
 }
 
 #[test]
 fn total() {
-    for style in STYLES {
+    for provider in PROVIDERS {
         // The answer never stalls, but it does not end either.
         let upstream = upstream();
         upstream.fault(Fault::Drip(SHORT / 3));
-        let message = check(&upstream.url(), style, Timeouts { total: SHORT, ..long() });
+        let message = check(&upstream.url(), provider, Timeouts { total: SHORT, ..long() });
         assert_eq!(message, "the request was not finished within 300 ms");
     }
 }
@@ -66,7 +67,7 @@ fn connecting() {
         waiting.push(stream);
         assert!(waiting.len() < 5000, "the queue is never full here");
     }
-    let message = check(&format!("http://{address}"), Style::OpenAi, Timeouts { connect: SHORT, ..long() });
+    let message = check(&format!("http://{address}"), OPENAI, Timeouts { connect: SHORT, ..long() });
     assert_eq!(message, "no connection within 300 ms");
 }
 
@@ -76,7 +77,7 @@ fn key_command() {
     let upstream = upstream();
     let timeouts = Timeouts { total: SHORT, ..long() };
     let key = KeySource::Command("sleep 30".to_owned());
-    let endpoint = fanfold_provider::Endpoint { timeouts, key, ..endpoint(Style::OpenAi, &upstream.url()) };
+    let endpoint = fanfold_provider::Endpoint { timeouts, key, ..endpoint(OPENAI, &upstream.url()) };
     let began = Instant::now();
     let error = ModelClient::new(endpoint).unwrap().send_blocking(&prompt()).unwrap_err();
     assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Timeout, 0), "{error}");

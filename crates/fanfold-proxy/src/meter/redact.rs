@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use fanfold_wire::Provider;
 use http::{HeaderMap, Uri};
 
-/// Headers whose values may be logged. Any other header may hold a key in some client.
-const SHOWN: [&str; 9] = [
+/// Headers whose values may be logged, as may versions of APIs. Any other header may hold a key in some client.
+const SHOWN: [&str; 8] = [
     "accept",
     "accept-encoding",
-    "anthropic-version",
     "content-encoding",
     "content-length",
     "content-type",
@@ -25,13 +25,18 @@ pub fn shown_headers(headers: &HeaderMap) -> String {
     let mut shown = String::new();
     for (name, value) in headers {
         let value = match value.to_str() {
-            Ok(value) if SHOWN.contains(&name.as_str()) => value.chars().take(MAX_CHARS).collect(),
+            Ok(value) if is_shown(name.as_str()) => value.chars().take(MAX_CHARS).collect(),
             _ => "…".to_owned(),
         };
         let space = if shown.is_empty() { "" } else { " " };
         let _ = write!(shown, "{space}{name}={value:?}");
     }
     shown
+}
+
+fn is_shown(name: &str) -> bool {
+    let is_version = |provider: &Provider| provider.version_header.is_some_and(|(known, _)| known == name);
+    SHOWN.contains(&name) || Provider::all().into_iter().any(is_version)
 }
 
 /// The path of a URL without its query, where some clients put their keys.

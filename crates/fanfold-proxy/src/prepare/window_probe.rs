@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Tokens};
 use fanfold_engine::{Engine, Terms};
-use fanfold_provider::{Endpoint, ForwardedKey, KeySource, ModelClient, Style, Timeouts};
+use fanfold_provider::{Endpoint, ForwardedKey, KeySource, ModelClient, ServerWindow, Timeouts};
 use fanfold_store::{SessionId, StoreError};
+use fanfold_wire::Provider;
 use http::HeaderMap;
-use http::header::AUTHORIZATION;
 
+use crate::receive::route::RequestHeaders;
 use crate::send::call::ProviderCall;
 
 /// Timeout of a probe.
@@ -72,21 +73,17 @@ pub(crate) fn unknown_window(call: &ProviderCall, model: Option<&str>) -> Option
 
 /// The endpoint of a model, with the API key of the client.
 fn endpoint((address, model): &ModelKey, headers: &HeaderMap) -> Endpoint {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
-    let (style, key) = match (text("x-api-key"), bearer) {
-        (Some(key), None) => (Style::Anthropic, Some(key)),
-        (_, bearer) => (Style::OpenAi, bearer),
-    };
+    let headers = RequestHeaders(headers);
+    let (provider, key) = Provider::from_key(&headers);
     let key = key.map_or(KeySource::None, |key| KeySource::Forwarded(ForwardedKey::new(key)));
     let timeouts = Timeouts { window: TIMEOUT, connect: TIMEOUT, ..Timeouts::default() };
-    Endpoint { timeouts, key, ..Endpoint::new(style, address, model) }
+    Endpoint { timeouts, key, ..Endpoint::new(provider, address, model) }
 }
 
 async fn probe(endpoint: Endpoint) -> Option<Tokens> {
     let (address, model) = (endpoint.url.clone(), endpoint.model.clone());
     let client = ModelClient::new(endpoint).ok()?;
-    match client.served_window().await {
+    match client.probe_window().await.map(|found| found.and_then(ServerWindow::served)) {
         Ok(Some(window)) => {
             tracing::info!(address, model, window, "the model server reported its context window");
             Some(Tokens(window)).filter(|window| *window >= MIN_WINDOW)

@@ -17,7 +17,8 @@ pub(crate) fn provider(
     Provider::from_request(path, &RequestHeaders(headers)).unwrap_or(default_provider)
 }
 
-struct RequestHeaders<'a>(&'a HeaderMap);
+/// The headers of a client's request.
+pub(crate) struct RequestHeaders<'a>(pub(crate) &'a HeaderMap);
 
 impl Headers for RequestHeaders<'_> {
     fn get(&self, name: &str) -> Option<&str> {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use fanfold_wire::Provider;
+use fanfold_wire::{Provider, is_version};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method};
 use reqwest::Url;
@@ -105,11 +105,6 @@ impl Upstream {
     }
 }
 
-/// `v1`, `v2`, `v1beta`.
-fn is_version(segment: &str) -> bool {
-    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
 /// The upstreams of a proxy.
 #[derive(Debug, Clone)]
 pub struct Upstreams {
@@ -128,10 +123,9 @@ impl Upstreams {
 
     /// An upstream for each provider.
     pub fn new(upstream_of: impl Fn(&'static Provider) -> Upstream) -> Upstreams {
-        let all = Provider::all();
-        let default_provider = all[0];
-        let by_provider = all.into_iter().map(|provider| (provider, upstream_of(provider))).collect();
-        Upstreams { by_provider, allowed: Vec::new(), default_provider }
+        let by_provider =
+            Provider::all().into_iter().map(|provider| (provider, upstream_of(provider))).collect();
+        Upstreams { by_provider, allowed: Vec::new(), default_provider: Provider::usual() }
     }
 
     /// Replaces the upstream of a provider.

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
 use fanfold_engine::{SummaryModel, SummaryModels};
-use fanfold_provider::{Endpoint, ModelClient, Style};
+use fanfold_provider::{Endpoint, ModelClient};
 use fanfold_testkit::fakes::summaries::{REFUSAL, summary_server};
 use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply, Upstream};
+use fanfold_wire::Provider;
 
 use crate::memory::until;
 use crate::setting::{Stage, StageOptions, chat, long_chat, outcome};
@@ -17,7 +18,7 @@ const WINDOW: u64 = 3_000;
 
 fn way(model: &Upstream, name: &str) -> SummaryModel {
     let server = format!("{}/v1", model.url());
-    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Style::OpenAi, server.clone(), name) };
+    let endpoint = Endpoint { n_retries: 0, ..Endpoint::new(Provider::usual(), server.clone(), name) };
     let writer = Arc::new(ModelClient::new(endpoint).unwrap());
     SummaryModel { model: name.to_owned(), server, window: Tokens(4_000), writer }
 }

@@ -1,7 +1,7 @@
 //! Converts request bodies and lists of messages, in any wire format, to chat messages.
 
 use fanfold_core::{Entry, Speaker, Transcript, Words};
-use fanfold_wire::{Change, Conversation, Format};
+use fanfold_wire::{Change, Conversation};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, name: &str) -> Option<Record> {
     let model = conversation.model().map(str::to_owned);
     let raw = |json: &str| RawValue::from_string(json.to_owned()).ok();
     let tools = conversation.tools().and_then(raw);
-    if conversation.format() == Format::Chat {
+    if conversation.format() == Record::format() {
         let messages = conversation.messages().filter_map(raw).collect();
         let (id, source) = (name.to_owned(), name.to_owned());
         let reported = ReportedUsage::default();

@@ -1,8 +1,8 @@
-//! The HTTP interface of a dialect, and the providers that offer it.
+//! The HTTP interface of a dialect.
 
 use std::borrow::Cow;
-use std::fmt;
 
+use crate::dialects::Provider;
 use crate::json::{self, Object, Splices};
 use crate::reply::reader::Reading;
 use crate::reply::rounds::JoinRounds;
@@ -19,8 +19,13 @@ impl<T: Requests + Replies> Api for T {}
 pub(crate) trait Requests: Sync {
     fn provider(&self) -> &'static Provider;
 
+    /// The end of the path that conversations are posted to.
+    fn route(&self) -> &'static str;
+
     /// Returns whether requests to a path, given without a slash at its end, carry conversations in this dialect.
-    fn serves(&self, path: &str) -> bool;
+    fn serves(&self, path: &str) -> bool {
+        path.ends_with(self.route())
+    }
 
     /// The messages with alternating roles; `None` if providers of the dialect accept any order.
     fn alternate_roles<'a>(&self, _messages: &[&'a str]) -> Option<Vec<Cow<'a, str>>> {
@@ -138,67 +143,6 @@ pub(crate) struct TextFragment<'d> {
     pub(crate) value: &'d str,
     /// True if it repeats a whole text instead of continuing one.
     pub(crate) is_whole: bool,
-}
-
-/// A provider of models. One provider may offer several dialects.
-pub struct Provider {
-    /// The name in settings and labels.
-    pub name: &'static str,
-    /// The base address of its service.
-    pub address: &'static str,
-    pub(crate) owns_path: fn(&str) -> bool,
-    pub(crate) owns_headers: fn(&dyn Headers) -> bool,
-    pub(crate) serves: fn(&str, &str) -> bool,
-}
-
-/// The headers of a request, by their names in lower case.
-pub trait Headers {
-    /// The value of a header that is text; an empty text for any other value.
-    fn get(&self, name: &str) -> Option<&str>;
-}
-
-impl Provider {
-    /// All providers in the registry, in its order.
-    pub fn all() -> Vec<&'static Provider> {
-        let mut all: Vec<&'static Provider> = Vec::new();
-        for provider in crate::Format::ALL.iter().filter_map(|format| format.provider()) {
-            if !all.contains(&provider) {
-                all.push(provider);
-            }
-        }
-        all
-    }
-
-    /// The provider of a name.
-    pub fn find(name: &str) -> Option<&'static Provider> {
-        Provider::all().into_iter().find(|provider| provider.name == name)
-    }
-
-    /// The provider that a request is meant for, by its path or else by its headers.
-    pub fn from_request(path: &str, headers: &dyn Headers) -> Option<&'static Provider> {
-        let all = Provider::all();
-        let by_path = all.iter().find(|provider| (provider.owns_path)(path));
-        by_path.or_else(|| all.iter().find(|provider| (provider.owns_headers)(headers))).copied()
-    }
-
-    /// Returns whether a request belongs to the API of the provider.
-    pub fn serves(&self, method: &str, path: &str) -> bool {
-        (self.serves)(method, path)
-    }
-}
-
-impl PartialEq for Provider {
-    fn eq(&self, other: &Provider) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Provider {}
-
-impl fmt::Debug for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 /// Returns whether the first segment of a path, after a version, is one of some resources, separated by spaces. The

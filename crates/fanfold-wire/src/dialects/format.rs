@@ -25,6 +25,16 @@ impl Format {
         Format::ALL.iter().find(serves).copied()
     }
 
+    /// The format of messages without a characteristic of another format, such as a bare list of user messages.
+    pub fn of_plain_messages() -> Format {
+        Format::ALL[0]
+    }
+
+    /// The end of the path that conversations are posted to; `None` for file formats.
+    pub fn route(self) -> Option<&'static str> {
+        self.api().map(|api| api.route())
+    }
+
     /// The provider whose format it is; `None` for file formats.
     pub fn provider(self) -> Option<&'static Provider> {
         self.api().map(|api| api.provider())
@@ -54,7 +64,7 @@ impl Format {
 
 impl Default for Format {
     fn default() -> Format {
-        Format::ALL[0]
+        Format::of_plain_messages()
     }
 }
 

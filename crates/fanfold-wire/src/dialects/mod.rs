@@ -5,6 +5,7 @@
 
 mod dialect;
 mod api;
+mod provider;
 mod format;
 mod chat;
 mod responses;
@@ -13,15 +14,15 @@ mod sharegpt;
 mod hermes;
 
 pub(crate) use api::{Api, EventTexts, RecallPositions, Replies, Requests, TextFragment, append_to_content};
-pub use api::{Headers, Provider};
 pub(crate) use chat::StreamedCalls;
 pub(crate) use dialect::{Dialect, Facts, MessageEncoder};
 pub use format::{FormatError, detect};
 pub(crate) use format::{allows_text_for_list, detect_in_body, detect_in_messages, list_keys};
+pub use provider::{Headers, KeyHeader, PromptRequest, Provider, is_version};
 
 macro_rules! registry {
     ($($(#[$doc:meta])* $name:ident = $module:ident,)*) => {
-        /// The name of a dialect. The first one is assumed where nothing distinguishes it from the others.
+        /// The name of a dialect.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Format {
             $($(#[$doc])* $name,)*

@@ -258,7 +258,7 @@ impl PipeSession {
     fn add(&mut self, fold: &FoldRequest<'_>, is_other_model: bool) -> Result<()> {
         let conversation = &self.followed.conversation;
         let format = format_of(&fold.terms, fold.list);
-        let may_decide = conversation.format() == Format::Chat || fold.terms.format.is_some();
+        let may_decide = conversation.format() == Format::of_plain_messages() || fold.terms.format.is_some();
         let is_other_format = may_decide && format != conversation.format();
         if !is_other_format && !is_other_model {
             self.followed.append(&fold.messages);
@@ -300,7 +300,7 @@ fn follow(list: &str, messages: &[&RawValue], fold: &FoldRequest<'_>) -> FoldedC
 
 /// The format of a list of messages: the one in the terms, or else the detected one.
 fn format_of(terms: &Terms, list: &str) -> Format {
-    terms.format.or_else(|| detect(list)).unwrap_or(Format::Chat)
+    terms.format.or_else(|| detect(list)).unwrap_or_else(Format::of_plain_messages)
 }
 
 fn answer_view(session: &mut PipeSession) -> String {

@@ -5,10 +5,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use fanfold_proxy::{Upstream, Upstreams};
-use fanfold_wire::Provider;
+use fanfold_wire::{Provider, is_version};
 
 use super::ServeArgs;
-use super::client_process::{ANTHROPIC_VARIABLES, OPENAI_VARIABLES};
 use super::codex::{Codex, is_same_address};
 use crate::failure::{Failure, Result};
 use crate::settings::{DEFAULT_LISTEN, Options};
@@ -42,12 +41,14 @@ pub(in crate::commands) fn parse_address(text: &str) -> Result<SocketAddr> {
 /// Where requests are sent.
 pub(super) struct SelectedUpstreams {
     pub(super) upstreams: Upstreams,
-    /// The path of the OpenAI base URL for the client. It ends like the client's own, so that request paths stay
-    /// the same.
-    pub(super) openai_path: String,
+    pub(super) client_paths: ClientPaths,
 }
 
-/// Selects upstreams: one for all requests, one for each API style, the client's own, or the provider's default.
+/// The path of the base address for a client, by provider. It ends like that of the client's own address, so that the
+/// paths of requests stay the same.
+pub(super) type ClientPaths = Vec<(&'static Provider, String)>;
+
+/// Selects upstreams: one for all requests, one for each provider, the client's own, or the provider's default.
 pub(super) fn upstreams(
     args: &ServeArgs,
     options: &Options,
@@ -55,46 +56,47 @@ pub(super) fn upstreams(
     reporter: Reporter,
 ) -> Result<SelectedUpstreams> {
     let set = &options.serve;
-    let all = args.upstream.as_deref().or(set.upstream.as_deref());
-    let starts_client = !args.command.is_empty();
-    let given = |own: Option<&String>| {
-        args.upstream.clone().or_else(|| own.cloned()).or_else(|| all.map(str::to_owned))
-    };
-    // The variables of the client may already set another upstream.
-    let from_variables = |names: &[&'static str]| {
-        let found = starts_client.then(|| ClientUpstream::find(names, |name| std::env::var(name).ok()))??;
-        if let Some(other) = found.other {
-            let ClientUpstream { name, address, .. } = &found;
-            reporter
-                .warn(&format!("{name} and {other} differ; requests go to the address in {name}: {address}"));
-        }
-        Some(found.address)
-    };
-    let openai = given(set.openai.as_ref());
-    let client_own = match openai {
-        Some(_) => None,
-        None => codex.and_then(|codex| codex.address.clone()).or_else(|| from_variables(&OPENAI_VARIABLES)),
-    };
-    let openai_path = client_own.as_deref().map_or("/v1", version).to_owned();
-    let openai = openai.or(client_own);
-    if let Some(codex) = codex {
-        codex.report_conflicts(openai.as_deref().unwrap_or(provider("openai").address), reporter);
-    }
-    let anthropic = given(set.anthropic.as_ref()).or_else(|| from_variables(&ANTHROPIC_VARIABLES));
     let mut upstreams = Upstreams::new(Upstream::default_of);
+    let mut client_paths = ClientPaths::new();
     for provider in Provider::all() {
-        let address = match provider.name {
-            "openai" => openai.clone(),
-            "anthropic" => anthropic.clone(),
-            _ => given(None),
+        let codex = codex.filter(|_| provider == Codex::provider());
+        let given = args.upstream.as_deref().or(set.upstream_of(provider)).or(set.upstream.as_deref());
+        let client_own = match given {
+            Some(_) => None,
+            None => codex
+                .and_then(|codex| codex.address.clone())
+                .or_else(|| address_in_variables(args, provider, reporter)),
         };
+        client_paths.push((provider, client_path(provider, client_own.as_deref()).to_owned()));
+        let address = given.or(client_own.as_deref());
+        if let Some(codex) = codex {
+            codex.report_conflicts(address.unwrap_or(provider.address), reporter);
+        }
         if let Some(address) = address {
-            upstreams.set(provider, upstream(&address)?);
+            upstreams.set(provider, upstream(address)?);
         }
     }
     upstreams.allowed = set.allowed.iter().map(|address| upstream(address)).collect::<Result<_, _>>()?;
     upstreams.default_provider = default_provider(args.command.first().map(OsString::as_os_str));
-    Ok(SelectedUpstreams { upstreams, openai_path })
+    Ok(SelectedUpstreams { upstreams, client_paths })
+}
+
+/// The address of a provider in the variables of the client, if one is started.
+fn address_in_variables(args: &ServeArgs, provider: &'static Provider, reporter: Reporter) -> Option<String> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|_| !args.command.is_empty());
+    let ClientUpstream { name, address, other } = ClientUpstream::find(provider.address_variables, variable)?;
+    if let Some(other) = other {
+        reporter.warn(&format!("{name} and {other} differ; requests go to the address in {name}: {address}"));
+    }
+    Some(address)
+}
+
+/// The path of the base address for a client whose own base address is given, if it has one.
+fn client_path<'a>(provider: &Provider, client_own: Option<&'a str>) -> &'a str {
+    match client_own {
+        Some(address) if !provider.client_path.is_empty() => version(address),
+        _ => provider.client_path,
+    }
 }
 
 /// The version at the end of an address, with its slash, or an empty string.
@@ -102,19 +104,13 @@ fn version(address: &str) -> &str {
     let address = address.trim_end_matches('/');
     let path = address.split_once("://").map_or(address, |(_, rest)| rest);
     let last = path.rfind('/').map_or("", |at| &path[at..]);
-    let is_version =
-        last.strip_prefix("/v").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    if is_version { last } else { "" }
+    if last.strip_prefix('/').is_some_and(is_version) { last } else { "" }
 }
 
 /// The provider of requests that do not show theirs, such as the first request of Claude Code.
 fn default_provider(program: Option<&OsStr>) -> &'static Provider {
-    let name = program.and_then(|program| Path::new(program).file_stem());
-    provider(if name.is_some_and(|name| name == "claude") { "anthropic" } else { "openai" })
-}
-
-fn provider(name: &str) -> &'static Provider {
-    Provider::find(name).expect("the registry has the provider")
+    let name = program.and_then(|program| Path::new(program).file_stem()).and_then(OsStr::to_str);
+    Provider::from_program(name.unwrap_or_default())
 }
 
 /// The upstream in the variables of a client.
@@ -175,12 +171,13 @@ mod tests {
 
     #[test]
     fn upstream_is_taken_from_client_variables() {
+        let variables = Provider::usual().address_variables;
         let find = |set: &[(&str, &str)]| {
             let value = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-            let found = ClientUpstream::find(&OPENAI_VARIABLES, |name| value(name).map(str::to_owned));
+            let found = ClientUpstream::find(variables, |name| value(name).map(str::to_owned));
             found.map(|found| (found.name, found.address, found.other))
         };
-        let (base, older) = (OPENAI_VARIABLES[0], OPENAI_VARIABLES[1]);
+        let (base, older) = (variables[0], variables[1]);
         assert_eq!(find(&[]), None);
         assert_eq!(
             find(&[(base, ""), (older, "http://b/v1")]),

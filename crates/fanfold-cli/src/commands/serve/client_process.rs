@@ -5,29 +5,28 @@ use std::net::SocketAddr;
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
+use fanfold_wire::Provider;
 use tokio::process::{Child, Command};
 
+use super::addresses::ClientPaths;
 use super::codex::Codex;
 use crate::failure::{Failure, Result};
 use crate::terminal::signals::{EndSignal, Signals, is_in_foreground};
 
 /// A second Ctrl-C within this time ends a client that ignored the first.
 const REPEAT_INTERVAL: Duration = Duration::from_secs(2);
-/// The variables for the base URL of OpenAI's routes, in order of precedence.
-pub(super) const OPENAI_VARIABLES: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_BASE"];
-/// The variables for the base URL of Anthropic's routes.
-pub(super) const ANTHROPIC_VARIABLES: [&str; 1] = ["ANTHROPIC_BASE_URL"];
 
 /// The address of the proxy for a client.
 pub(super) struct ProxyAddress<'a> {
     pub(super) address: SocketAddr,
-    /// The path of the base URL of OpenAI's routes.
-    pub(super) openai_path: &'a str,
+    pub(super) paths: &'a ClientPaths,
 }
 
 impl ProxyAddress<'_> {
-    fn openai(&self) -> String {
-        format!("http://{}{}", self.address, self.openai_path)
+    /// The base URL of the routes of a provider.
+    fn base(&self, provider: &Provider) -> Option<String> {
+        let (_, path) = self.paths.iter().find(|(known, _)| *known == provider)?;
+        Some(format!("http://{}{path}", self.address))
     }
 }
 
@@ -40,7 +39,8 @@ pub(super) async fn run(
     signals: &mut Signals,
 ) -> Result<ExitCode> {
     let mut command = Command::new(program);
-    let flags = codex.map(|codex| codex.flags(&proxy.openai())).unwrap_or_default();
+    let flags =
+        codex.and_then(|codex| Some(codex.flags(&proxy.base(Codex::provider())?))).unwrap_or_default();
     command.args(flags).args(arguments);
     for (name, value) in variables(&proxy) {
         command.env(name, value);
@@ -77,9 +77,11 @@ pub(super) async fn run(
 /// The variables that set the base URLs of clients.
 fn variables(proxy: &ProxyAddress<'_>) -> Vec<(&'static str, String)> {
     let root = format!("http://{}", proxy.address);
-    let openai = OPENAI_VARIABLES.map(|name| (name, proxy.openai()));
-    let others = ANTHROPIC_VARIABLES.map(|name| (name, root.clone()));
-    openai.into_iter().chain(others).chain([("FANFOLD_PROXY", root.clone())]).collect()
+    let of_providers = proxy.paths.iter().flat_map(|(provider, path)| {
+        let base = format!("{root}{path}");
+        provider.address_variables.iter().map(move |name| (*name, base.clone()))
+    });
+    of_providers.chain([("FANFOLD_PROXY", root.clone())]).collect()
 }
 
 /// Forwards a signal to the client.

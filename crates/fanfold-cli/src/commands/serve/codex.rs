@@ -4,9 +4,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use fanfold_wire::Provider;
+
 use crate::terminal::Reporter;
 
-/// Codex's default provider.
+/// The name of Codex's default provider in its settings.
 const OPENAI: &str = "openai";
 
 /// The provider in Codex's settings.
@@ -31,6 +33,11 @@ impl Codex {
         // Codex itself reports an unreadable file.
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         Some(Codex::parse(file, &text))
+    }
+
+    /// The provider whose API Codex uses.
+    pub(super) fn provider() -> &'static Provider {
+        Provider::find(OPENAI).expect("the registry has the provider")
     }
 
     fn parse(file: PathBuf, text: &str) -> Codex {

@@ -167,7 +167,7 @@ async fn serve_until_end(
     let default_log = if args.command.is_empty() { LogFormat::Human } else { LogFormat::Off };
     let codex = Codex::detect(&args.command);
     let upstreams = addresses::upstreams(args, options, codex.as_ref(), reporter)?;
-    let openai_path = upstreams.openai_path.clone();
+    let client_paths = upstreams.client_paths.clone();
     log::start(args.log.unwrap_or(default_log), args.talk);
     let config = config(args, options, &host, upstreams)?;
     let (meter, proxy_memory) = (Arc::clone(&config.meter), config.memory.clone());
@@ -189,7 +189,7 @@ async fn serve_until_end(
     }
     let code = match args.command.split_first() {
         Some((program, arguments)) => {
-            let proxy = ProxyAddress { address: running.address(), openai_path: &openai_path };
+            let proxy = ProxyAddress { address: running.address(), paths: &client_paths };
             client_process::run(program, arguments, codex.as_ref(), proxy, &mut signals).await?
         }
         None => {

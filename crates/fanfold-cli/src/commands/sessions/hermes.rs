@@ -8,6 +8,7 @@ use std::path::Path;
 
 use fanfold_engine::Import;
 use fanfold_store::{EndReason, Millis, Relation, SessionId};
+use fanfold_wire::Format;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value, json};
 
@@ -106,7 +107,7 @@ fn session(row: &Row<'_>, name: &str) -> rusqlite::Result<(Import, Option<String
         from: format!("{name} {id}"),
         id: Some(SessionId(id)),
         source: source.unwrap_or_else(|| "hermes".to_owned()),
-        format: "chat".to_owned(),
+        format: Format::of_plain_messages().to_string(),
         model: row.get("model")?,
         title: row.get("title")?,
         parent: parent.map(|parent| (SessionId(parent), relation)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fanfold_engine::{Engine, Import, ImportOutcome, ImportedIds, decode};
-use fanfold_replay::{ConversationOrigin, FileKind, SourceConversation, detect_kind, read_whole};
+use fanfold_replay::{ConversationOrigin, FileKind, Record, SourceConversation, detect_kind, read_whole};
 use fanfold_store::{Millis, Relation, SessionId};
 
 use super::hermes;
@@ -221,7 +221,7 @@ fn program_session(
     Import {
         id: id.map(SessionId),
         source,
-        format: "chat".to_owned(),
+        format: Record::format().to_string(),
         messages: messages.map(|(i, message)| (message.get().to_owned(), at(i))).collect(),
         model: record.model.clone(),
         title,

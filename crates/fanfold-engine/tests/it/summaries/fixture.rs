@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use fanfold_core::{Extent, Tokens, print_view};
 use fanfold_engine::{Clock, Engine, JobOutcome, SummaryModel, SummaryModels, SummaryTask};
-use fanfold_provider::{Endpoint, KeySource, ModelClient, Style, Timeouts};
+use fanfold_provider::{Endpoint, KeySource, ModelClient, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
 use fanfold_testkit::fakes::summaries::good_summary;
 use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptInput, ScriptedReply, Upstream};
+use fanfold_wire::Provider;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -192,7 +193,7 @@ pub(crate) fn summary_model(upstream: &Upstream, model: &str) -> SummaryModel {
 pub(crate) fn summary_model_at(url: &str, model: &str, key: KeySource) -> SummaryModel {
     let timeouts = Timeouts { connect: TIMEOUT, first: TIMEOUT, idle: TIMEOUT, ..Timeouts::default() };
     let endpoint =
-        Endpoint { timeouts, n_retries: 0, ..Endpoint::new(Style::OpenAi, url, model).with_key(key) };
+        Endpoint { timeouts, n_retries: 0, ..Endpoint::new(Provider::usual(), url, model).with_key(key) };
     let client = ModelClient::new(endpoint).unwrap();
     SummaryModel {
         model: model.to_owned(),

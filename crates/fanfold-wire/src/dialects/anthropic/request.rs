@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use super::blocks;
 use crate::dialects::api::{is_below, last_span};
-use crate::dialects::{Headers, Provider, RecallPositions, Requests, append_to_content};
+use crate::dialects::{
+    Format, Headers, KeyHeader, PromptRequest, Provider, RecallPositions, Requests, append_to_content,
+    is_version,
+};
 use crate::json::{self, Object, Splices};
 use crate::request::HiddenRecalls;
 use crate::request::recall_tool::{description, parameters};
@@ -12,6 +15,19 @@ use crate::request::recall_tool::{description, parameters};
 pub(crate) static ANTHROPIC: Provider = Provider {
     name: "anthropic",
     address: "https://api.anthropic.com",
+    key_variable: "ANTHROPIC_API_KEY",
+    address_variables: &["ANTHROPIC_BASE_URL"],
+    client_path: "",
+    prompt_format: Format::Anthropic,
+    version_header: Some(("anthropic-version", "2023-06-01")),
+    print_prompt,
+    key_header: |_| KeyHeader { name: "x-api-key", prefix: "" },
+    has_version: |path| path.rsplit('/').next().is_some_and(is_version),
+    owns_address: |address| {
+        address.contains("anthropic") || address.trim_end_matches('/').ends_with("/messages")
+    },
+    owns_model: |model| model.starts_with("claude"),
+    owns_program: |program| program == "claude",
     owns_path: |path| path.contains("/v1/messages") || path.contains("/v1/complete"),
     owns_headers,
     serves: |_, path| is_below(path, RESOURCES),
@@ -34,12 +50,25 @@ fn owns_headers(headers: &dyn Headers) -> bool {
         || (key.is_some() && authorization.is_none())
 }
 
+fn print_prompt(prompt: &PromptRequest<'_>) -> String {
+    let (model, user, n) = (json::quote(prompt.model), json::quote(prompt.user), prompt.max_tokens);
+    let system = prompt.system.map(|text| format!(r#","system":{}"#, json::quote(text))).unwrap_or_default();
+    let stream = prompt.is_streamed;
+    format!(
+        r#"{{"model":{model},"max_tokens":{n}{system},"messages":[{{"role":"user","content":{user}}}],"stream":{stream}}}"#
+    )
+}
+
 /// The HTTP interface of Anthropic Messages.
 pub(super) struct Messages;
 
 impl Requests for Messages {
     fn provider(&self) -> &'static Provider {
         &ANTHROPIC
+    }
+
+    fn route(&self) -> &'static str {
+        "/messages"
     }
 
     /// A path that ends with `/messages` alone may belong to a thread of OpenAI's.

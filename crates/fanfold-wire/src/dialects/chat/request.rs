@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use crate::conversation::outgoing::is_note;
 use crate::dialects::api::{is_below, last_span};
-use crate::dialects::{Provider, RecallPositions, Requests, append_to_content};
+use crate::dialects::{
+    Format, KeyHeader, PromptRequest, Provider, RecallPositions, Requests, append_to_content, is_version,
+};
 use crate::json::{self, Object, Splices};
 use crate::request::HiddenRecalls;
 use crate::request::recall_tool::{description, parameters};
@@ -13,6 +15,21 @@ use crate::request::recall_tool::{description, parameters};
 pub(crate) static OPENAI: Provider = Provider {
     name: "openai",
     address: "https://api.openai.com/v1",
+    key_variable: "OPENAI_API_KEY",
+    address_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+    client_path: "/v1",
+    prompt_format: Format::Chat,
+    version_header: None,
+    print_prompt,
+    key_header: |host| match host.ends_with(".azure.com") {
+        true => KeyHeader { name: "api-key", prefix: "" },
+        false => KeyHeader { name: "authorization", prefix: "Bearer " },
+    },
+    // More segments may follow the version: `/v1beta/openai`, `/v1/account/gateway/compat`.
+    has_version: |path| path.split('/').any(|segment| is_version(segment) || segment == "deployments"),
+    owns_address: |_| false,
+    owns_model: |_| false,
+    owns_program: |_| false,
     owns_path: |path| path.ends_with("/chat/completions") || path.contains("/responses"),
     owns_headers: |_| false,
     // Nothing is posted to `models`: with `/v1/models/x:generateContent` a client means Gemini.
@@ -23,6 +40,19 @@ const RESOURCES: &str = "assistants audio batches chat chatkit completions conta
     embeddings engines evals files fine-tunes fine_tuning graders images models moderations \
     organization organizations realtime responses skills threads uploads usage vector_stores videos";
 
+fn print_prompt(prompt: &PromptRequest<'_>) -> String {
+    let (model, user, n) = (json::quote(prompt.model), json::quote(prompt.user), prompt.max_tokens);
+    let limit = if prompt.uses_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+    let system = prompt.system.map(|text| format!(r#"{{"role":"system","content":{}}},"#, json::quote(text)));
+    let system = system.unwrap_or_default();
+    let has_usage = prompt.is_streamed && prompt.wants_usage;
+    let usage = if has_usage { r#","stream_options":{"include_usage":true}"# } else { "" };
+    let stream = prompt.is_streamed;
+    format!(
+        r#"{{"model":{model},"{limit}":{n},"messages":[{system}{{"role":"user","content":{user}}}],"stream":{stream}{usage}}}"#
+    )
+}
+
 /// The HTTP interface of Chat Completions.
 pub(super) struct ChatCompletions;
 
@@ -31,8 +61,8 @@ impl Requests for ChatCompletions {
         &OPENAI
     }
 
-    fn serves(&self, path: &str) -> bool {
-        path.ends_with("/chat/completions")
+    fn route(&self) -> &'static str {
+        "/chat/completions"
     }
 
     fn alternate_roles<'a>(&self, messages: &[&'a str]) -> Option<Vec<Cow<'a, str>>> {

@@ -15,8 +15,8 @@ impl Requests for Responses {
         &OPENAI
     }
 
-    fn serves(&self, path: &str) -> bool {
-        path.ends_with("/responses")
+    fn route(&self) -> &'static str {
+        "/responses"
     }
 
     fn append_text(
