@@ -390,15 +390,7 @@ impl MemoryState {
         }
         let row = self.row_mut(session)?;
         row.updated_at = at;
-        match change {
-            SessionUpdate::Title(title) => row.title.clone_from(title),
-            SessionUpdate::Goal(goal) => row.goal.clone_from(goal),
-            SessionUpdate::Model(model) => row.model = Some(model.clone()),
-            SessionUpdate::End(reason) => {
-                row.ended.get_or_insert((at, reason.clone()));
-            }
-            SessionUpdate::Reopen => row.ended = None,
-        }
+        row.apply(change, at);
         Ok(())
     }
 }

@@ -179,20 +179,10 @@ impl BatchWriter<'_> {
             return Err(StoreError::TitleTaken { title: title.clone(), holder });
         }
         let at = self.at;
-        let row = &mut self.session_mut(id)?.row;
-        match change {
-            SessionUpdate::Title(title) => {
-                row.title.clone_from(title);
-                // Written now, because the uniqueness check of the batch's next title reads the table.
-                let session = &self.sessions[id].0;
-                tables::update_session(self.sql, session)?;
-            }
-            SessionUpdate::Goal(goal) => row.goal.clone_from(goal),
-            SessionUpdate::Model(model) => row.model = Some(model.clone()),
-            SessionUpdate::End(reason) => {
-                row.ended.get_or_insert((at, reason.clone()));
-            }
-            SessionUpdate::Reopen => row.ended = None,
+        self.session_mut(id)?.row.apply(change, at);
+        if let SessionUpdate::Title(_) = change {
+            // Written now, because the uniqueness check of the batch's next title reads the table.
+            tables::update_session(self.sql, &self.sessions[id].0)?;
         }
         Ok(())
     }

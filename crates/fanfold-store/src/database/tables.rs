@@ -263,8 +263,9 @@ pub(crate) fn lane(sql: &mut dyn Sql, lane: i64) -> Result<Lane> {
     Ok(Lane { parent: row.opt_int()?, start: row.integer()? })
 }
 
-/// Selects messages, with the columns in the order that [`read_node`] reads them.
-pub(crate) const SELECT_MESSAGES: &str = "SELECT number, id, lane, depth, role, at, json FROM nodes";
+/// Selects messages `n`, with the columns in the order that [`read_node`] reads them.
+pub(crate) const SELECT_MESSAGES: &str =
+    "SELECT n.number, n.id, n.lane, n.depth, n.role, n.at, n.json FROM nodes n";
 
 /// Returns a message by its id.
 pub(crate) fn node(sql: &mut dyn Sql, id: NodeId) -> Result<Option<StoredMessage>> {

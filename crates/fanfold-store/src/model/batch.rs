@@ -1,44 +1,6 @@
 //! Batches of changes, which are written atomically.
 
-use crate::model::{EndReason, Millis, NodeId, Relation, SessionId, SessionRow};
-
-/// A session to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewSession {
-    /// Its id.
-    pub id: SessionId,
-    /// The program that creates it: `cli`, `proxy`, `claude-code`, `subagent`.
-    pub source: String,
-    /// The wire format of its messages.
-    pub format: String,
-    /// The parent session and the relation to it.
-    pub parent: Option<(SessionId, Relation)>,
-    /// The message after which it continues, usually one of its parent; `None` for an empty session.
-    pub tip: Option<NodeId>,
-}
-
-impl NewSession {
-    /// Returns the row of the created session. A rotation inherits the root of its parent.
-    pub(crate) fn to_row(&self, parents_root: Option<&SessionId>, n_messages: u32, at: Millis) -> SessionRow {
-        let is_rotation = matches!(self.parent, Some((_, Relation::Rotation)));
-        SessionRow {
-            id: self.id.clone(),
-            source: self.source.clone(),
-            format: self.format.clone(),
-            model: None,
-            title: None,
-            goal: None,
-            parent: self.parent.clone(),
-            root: parents_root.filter(|_| is_rotation).unwrap_or(&self.id).clone(),
-            tip: self.tip,
-            n_messages,
-            n_events: 0,
-            started_at: at,
-            updated_at: at,
-            ended: None,
-        }
-    }
-}
+use crate::model::{Millis, NewSession, NodeId, SessionId, SessionUpdate};
 
 /// A message to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,21 +18,6 @@ pub struct NewEvent {
     pub kind: String,
     /// The data of the event as JSON.
     pub body: String,
-}
-
-/// A change to one attribute of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionUpdate {
-    /// Sets or removes the title. Titles are unique in a store.
-    Title(Option<String>),
-    /// Sets or removes the goal.
-    Goal(Option<String>),
-    /// Sets the model that the session is sent to.
-    Model(String),
-    /// Ends the session, unless it has already ended.
-    End(EndReason),
-    /// Removes the end.
-    Reopen,
 }
 
 /// One operation of a batch.

@@ -1,4 +1,5 @@
 //! The SQL schema as numbered migration steps. A released step is never changed; changes are added as a new step.
+//! A step with the same SQL for both databases is one file in both lists.
 
 use crate::store::StoreError;
 

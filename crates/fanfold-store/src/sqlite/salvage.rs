@@ -19,26 +19,23 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// A table that cannot be derived from others.
+/// The tables that cannot be derived from others, except `marks`.
+const TABLES: [&str; 5] = ["lanes", "nodes", "sessions", "events", "blobs"];
+
+/// A table and its columns.
 struct Table {
     name: &'static str,
-    /// The integer key of a row, which is the first column.
-    key: &'static str,
-    columns: &'static str,
+    /// All columns except an integer key, which is an alias of `rowid`.
+    columns: String,
 }
 
-const TABLES: [Table; 5] = [
-    Table { name: "lanes", key: "lane", columns: "lane, parent, start" },
-    Table { name: "nodes", key: "number", columns: "number, id, lane, depth, role, at, json" },
-    Table {
-        name: "sessions",
-        key: "key",
-        columns: "key, id, source, format, model, title, goal, parent, relation, root, tip, lane, n_messages, \
-                  n_events, started_at, updated_at, ended_at, end_reason",
-    },
-    Table { name: "events", key: "number", columns: "number, session, seq, at, tip, kind, body" },
-    Table { name: "blobs", key: "rowid", columns: "rowid, id, bytes" },
-];
+/// Reads the columns of [`TABLES`] from the schema.
+fn tables(connection: &Connection) -> Result<Vec<Table>> {
+    let text =
+        "SELECT group_concat(name, ', ') FROM pragma_table_info(?) WHERE NOT (pk AND type = 'INTEGER')";
+    let columns = |name| connection.query_row(text, [name], |row| row.get(0)).map_err(error::convert);
+    TABLES.into_iter().map(|name| Ok(Table { name, columns: columns(name)? })).collect()
+}
 
 /// The maximum number of unreadable key ranges that are bisected for readable rows.
 const MAX_GAPS: usize = 2_000;
@@ -56,7 +53,7 @@ pub(super) struct SalvageReport {
 
 /// Returns whether every row of the underived tables can be read.
 pub(super) fn all_rows_readable(connection: &Connection) -> Result<bool> {
-    for table in &TABLES {
+    for table in &tables(connection)? {
         let scan = RowScan { low: i64::MIN, high: i64::MAX, order: "ASC" };
         if !scan_rows(connection, table, &scan, &mut |_, _| Ok(()))?.is_complete {
             return Ok(false);
@@ -88,7 +85,7 @@ pub(super) fn salvage(path: &Path, wait: Duration) -> Result<SalvageReport> {
 fn copy_tables(old: &Connection, fresh: &Connection) -> Result<Vec<&'static str>> {
     super::transaction(fresh, "BEGIN IMMEDIATE", &mut |fresh: &Connection| {
         let mut damaged_tables = Vec::new();
-        for table in &TABLES {
+        for table in &tables(fresh)? {
             let (n_rows, is_complete) = copy_rows(old, fresh, table)?;
             if !is_complete && n_rows == 0 {
                 let text = format!("no row of its table {} can be read", table.name);
@@ -109,9 +106,9 @@ fn copy_tables(old: &Connection, fresh: &Connection) -> Result<Vec<&'static str>
 /// Copies the readable rows of a table, from both ends of every unreadable key range. Returns their number, and
 /// whether no row was lost.
 fn copy_rows(old: &Connection, fresh: &Connection, table: &Table) -> Result<(usize, bool)> {
-    let placeholders = vec!["?"; table.columns.split(',').count()].join(", ");
-    let (name, columns) = (table.name, table.columns);
-    let text = format!("INSERT OR IGNORE INTO {name} ({columns}) VALUES ({placeholders})");
+    let Table { name, columns } = table;
+    let placeholders = ", ?".repeat(columns.split(',').count());
+    let text = format!("INSERT OR IGNORE INTO {name} (rowid, {columns}) VALUES (?{placeholders})");
     let mut insert = fresh.prepare(&text).map_err(error::convert)?;
     let (mut n_rows, mut is_complete) = (0, true);
     let mut gaps = VecDeque::from([(i64::MIN, i64::MAX)]);
@@ -188,9 +185,9 @@ fn scan_rows(
     scan: &RowScan,
     on_row: &mut dyn FnMut(i64, Vec<Value>) -> Result<()>,
 ) -> Result<ScanResult> {
-    let Table { name, key, columns } = table;
+    let Table { name, columns } = table;
     let text = format!(
-        "SELECT {columns} FROM {name} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key} {}",
+        "SELECT rowid, {columns} FROM {name} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid {}",
         scan.order
     );
     let mut result = ScanResult { last_key: None, is_complete: false };
@@ -245,5 +242,51 @@ fn remove_database(path: &Path) {
     for ending in ["", "-wal", "-shm"] {
         // It may not be there.
         let _ = std::fs::remove_file(connect::sibling(path, ending));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables that a repair computes again or empties.
+    const DERIVED_TABLES: [&str; 3] = ["indexed", "vocabulary", "locks"];
+
+    /// Inserts a row without NULLs: every number is 1, and every text is also a valid role.
+    fn insert_full_row(connection: &Connection, table: &str) {
+        let text = "SELECT group_concat(CASE type WHEN 'INTEGER' THEN '1' WHEN 'TEXT' THEN quote('user') \
+             ELSE 'zeroblob(32)' END, ', ') FROM pragma_table_info(?)";
+        let values: String = connection.query_row(text, [table], |row| row.get(0)).unwrap();
+        connection.execute(&format!("INSERT INTO {table} VALUES ({values})"), []).unwrap();
+    }
+
+    fn first_row(connection: &Connection, table: &str) -> Vec<Value> {
+        let mut statement =
+            connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1 DESC LIMIT 1")).unwrap();
+        let n_columns = statement.column_count();
+        statement.query_row([], |row| (0..n_columns).map(|i| row.get(i)).collect()).unwrap()
+    }
+
+    #[test]
+    fn every_column_of_every_table_is_salvaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            let path = folder.path().join(name);
+            connect::create_file(&path).unwrap();
+            connect::open_writer(&path, Duration::ZERO).unwrap()
+        };
+        let (old, fresh) = (open("old"), open("fresh"));
+        let names = "SELECT name FROM pragma_table_list WHERE strict";
+        let mut statement = old.prepare(names).unwrap();
+        let tables: Vec<String> =
+            statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+        let tables: Vec<&String> =
+            tables.iter().filter(|name| !DERIVED_TABLES.contains(&name.as_str())).collect();
+        assert!(tables.len() > TABLES.len(), "{tables:?}");
+        tables.iter().for_each(|table| insert_full_row(&old, table));
+        assert!(copy_tables(&old, &fresh).unwrap().is_empty());
+        for table in tables {
+            assert_eq!(first_row(&fresh, table), first_row(&old, table), "{table}");
+        }
     }
 }

@@ -24,25 +24,6 @@ fn newer_schema_is_rejected() {
     }
 }
 
-/// Undoes the second migration step to get a store of schema version 1.
-#[test]
-fn schema_version_1_is_migrated() {
-    let Some(database) = cluster::database() else { return };
-    write(&*cluster::open(&database), vec![create("a"), append("a", &["one", "two"])]);
-    let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
-    let first = "SET search_path TO fanfold; DROP TRIGGER nodes_are_pending ON nodes; \
-         DROP FUNCTION note_pending; DROP TABLE texts, vocabulary, pending; \
-         UPDATE marks SET value = 1 WHERE name = 'version'";
-    client.batch_execute(first).unwrap();
-    assert!(matches!(open(&database, OpenMode::Read), Err(StoreError::TooOld { found: 1, .. })));
-    let store = cluster::open(&database);
-    write(&*store, vec![append("a", &["three"])]);
-    assert_eq!(contents(&*store, "a"), "one two three");
-    for word in ["one", "three"] {
-        assert_eq!(n_found(&*store, word), 1, "{word}");
-    }
-}
-
 #[test]
 fn read_only_mode_creates_nothing() {
     let Some(database) = cluster::database() else { return };

@@ -85,26 +85,6 @@ fn older_store_cannot_be_read_before_migration() {
     assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 0, .. })));
 }
 
-/// Undoes the second migration step to get a store of schema version 1.
-#[test]
-fn store_of_schema_version_1_is_migrated() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.db");
-    write(&SqliteStore::open(&path).unwrap(), vec![create("a"), append("a", &["one", "two"])]);
-    let old = rusqlite::Connection::open(&path).unwrap();
-    let first = "DROP TABLE texts; DROP TABLE indexed; DROP TABLE parts; DROP TABLE vocabulary; \
-         DELETE FROM marks WHERE name = 'indexed'; PRAGMA user_version = 1";
-    old.execute_batch(first).unwrap();
-    drop(old);
-    assert!(matches!(SqliteStore::open_read_only(&path), Err(StoreError::TooOld { found: 1, .. })));
-    let store = SqliteStore::open(&path).unwrap();
-    write(&store, vec![append("a", &["three"])]);
-    assert_eq!(contents(&store, "a"), "one two three");
-    for word in ["one", "three"] {
-        assert_eq!(n_found(&store, word), 1, "{word}");
-    }
-}
-
 #[test]
 fn foreign_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();

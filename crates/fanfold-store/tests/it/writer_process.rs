@@ -118,27 +118,12 @@ fn create(
     id: &SessionId,
     parent: Option<(&SessionId, Relation)>,
 ) {
-    let from = parent.map(|(parent, _)| sessions[parent].clone());
-    let tip = from.as_ref().and_then(|row| row.tip);
-    let is_rotation = parent.is_some_and(|(_, relation)| relation == Relation::Rotation);
-    let row = SessionRow {
-        id: id.clone(),
-        source: "writer".into(),
-        format: "openai".into(),
-        model: None,
-        title: None,
-        goal: None,
-        parent: parent.map(|(parent, relation)| (parent.clone(), relation)),
-        root: from.as_ref().filter(|_| is_rotation).map_or(id.clone(), |row| row.root.clone()),
-        tip,
-        n_messages: from.map_or(0, |row| row.n_messages),
-        n_events: 0,
-        started_at: Millis(1),
-        updated_at: Millis(1),
-        ended: None,
-    };
-    let (source, format) = (row.source.clone(), row.format.clone());
-    ops.push(Op::Create(NewSession { id: id.clone(), source, format, parent: row.parent.clone(), tip }));
+    let from = parent.map(|(parent, _)| &sessions[parent]);
+    let (source, format) = ("writer".into(), "openai".into());
+    let parent = parent.map(|(parent, relation)| (parent.clone(), relation));
+    let new = NewSession { id: id.clone(), source, format, parent, tip: from.and_then(|row| row.tip) };
+    let row = new.to_row(from.map(|row| &row.root), from.map_or(0, |row| row.n_messages), Millis(1));
+    ops.push(Op::Create(new));
     sessions.insert(id.clone(), row);
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::database::sql::{Sql, SqlRow, SqlValue};
-use crate::database::tables::{self, StoredMessage, read_node};
+use crate::database::tables::{self, SELECT_MESSAGES, StoredMessage, read_node};
 use crate::model::Millis;
 use crate::search::index::lookup::{CandidateFilter, Index, IndexEntry, MAX_SORTED_WORDS, role_number};
 use crate::search::index::memory::MemoryIndex;
@@ -39,10 +39,10 @@ impl Index for PostgresIndex {
     }
 
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
-        let text = "SELECT n.number, n.id, n.lane, n.depth, n.role, n.at, n.json FROM pending p \
-             JOIN nodes n ON n.number = p.number ORDER BY p.number LIMIT $1";
+        let text =
+            format!("{SELECT_MESSAGES} JOIN pending p ON p.number = n.number ORDER BY p.number LIMIT $1");
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        sql.query(text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
+        sql.query(&text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
     }
 
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
