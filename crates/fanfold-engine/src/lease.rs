@@ -30,7 +30,7 @@ impl<'a> Lease<'a> {
         self.try_lock(clock)
     }
 
-    /// Locks once. Returns the holder if there is another one.
+    /// Locks once. Returns the name of another holder, if the lock has one.
     fn try_lock(&self, clock: &dyn Clock) -> Result<Option<String>, StoreError> {
         match self.store.lock(&self.key, &self.holder, self.duration_ms, clock.now())? {
             LockOutcome::Acquired(_) => Ok(None),

@@ -35,7 +35,7 @@ pub(crate) struct LoadedSession {
     pub(crate) frame: (BlobId, BodyFrame),
 }
 
-/// The messages in which a body and the stored session differ.
+/// Numbers of messages that only the body or only the stored session has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MessageCounts {
     /// The number of messages that were written.
@@ -102,7 +102,7 @@ impl Engine {
         let can_advance = session.body.state().is_none_or(|state| relation.can_advance(state, &session.log));
         if !can_advance {
             let incoming = Incoming::open(input.body, input.terms.format)?;
-            session.body = ReceivedBody::Whole(decode_whole(incoming));
+            session.body = ReceivedBody::Whole(Box::new(decode_whole(incoming)));
         }
         Ok(AppendOutcome { session, effective: relation.effective, unwritten, counts })
     }

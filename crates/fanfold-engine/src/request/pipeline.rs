@@ -297,7 +297,7 @@ impl Engine {
                 state.advance(&*self.store, changes, &log, effective)?;
                 *state
             }
-            ReceivedBody::Whole(body) => self.replay(input.terms, body, &log)?,
+            ReceivedBody::Whole(body) => self.replay(input.terms, *body, &log)?,
         };
         state.frame = Some(frame);
         let tools = state.followed.conversation.tools().map(str::to_owned);

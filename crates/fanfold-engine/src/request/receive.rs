@@ -14,7 +14,7 @@ pub(crate) enum ReceivedBody {
     /// yet.
     Continued(Box<State>, Vec<Change>),
     /// The body is decoded from its first message.
-    Whole(DecodedBody),
+    Whole(Box<DecodedBody>),
 }
 
 impl ReceivedBody {
@@ -78,7 +78,7 @@ pub(crate) fn receive(
     };
     let is_configured = format == input.terms.format;
     let incoming = if is_configured { incoming } else { Incoming::open(input.body, input.terms.format)? };
-    Ok(ReceivedBody::Whole(decode_whole(incoming)))
+    Ok(ReceivedBody::Whole(Box::new(decode_whole(incoming))))
 }
 
 /// Adds the new messages of a body to a state. Returns a body that does not continue the state.

@@ -44,7 +44,7 @@ pub(crate) struct Attempts {
     pub(crate) n_answers: usize,
 }
 
-/// Creates a job for a model with this window. Returns none if there is nothing to summarise.
+/// Creates a job for a model with this window. `None` means that no step can be summarised.
 type NewJob<'a, 'c> = &'a dyn Fn(Tokens) -> Option<SummaryJob<'c>>;
 
 /// Runs a job to its end.
@@ -150,7 +150,7 @@ impl<'a, 'c> JobRun<'a, 'c> {
     }
 
     /// Restarts the job for smaller parts, because the window of the model is smaller than configured. `limit` is the
-    /// window that the provider reported. Returns none if there is nothing to summarise.
+    /// window that the provider reported. `None` means that no step can be summarised.
     fn restart(&mut self, limit: Option<Tokens>) -> Option<()> {
         self.n_restarts += 1;
         let limit = limit.filter(|limit| *limit < self.window);
@@ -168,7 +168,7 @@ impl<'a, 'c> JobRun<'a, 'c> {
     }
 
     /// Continues with the finished parts, unless the last answers were rejected or the window of the model is smaller.
-    /// Returns none if there is nothing to summarise.
+    /// `None` means that no step can be summarised.
     fn continue_with_next_model(&mut self, is_rejected: bool) -> Option<()> {
         let window = self.model().window;
         let can_continue = !is_rejected && window >= self.window && self.job.partial_summary().is_some();

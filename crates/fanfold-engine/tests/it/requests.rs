@@ -136,3 +136,17 @@ fn every_handle_of_a_view_is_recalled_from_the_store() {
     }
     assert!(originals.contains("stage 3 line 7 takes batch_3_7 of it"), "{originals}");
 }
+
+#[test]
+fn an_undecodable_body_leaves_the_cached_session_as_it_is() {
+    let engine = engine();
+    let (terms, messages) = (terms("fanfold", 400), long_chat(24));
+    request(&engine, "s", &chat(&messages[..9]), &terms);
+    let broken = request(&engine, "s", "no conversation", &terms);
+    assert!(matches!(broken.fold, FoldOutcome::Failed(RequestError::NotDecoded(_))), "{:?}", broken.fold);
+    let n_cached = engine.with_cached(&id("s"), |followed| followed.conversation.messages().len());
+    assert_eq!(n_cached, Some(9));
+    let next = request(&engine, "s", &chat(&messages), &terms).body;
+    engine.clear_cache();
+    assert_eq!(request(&engine, "s", &chat(&messages), &terms).body, next);
+}
