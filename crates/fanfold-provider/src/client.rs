@@ -12,7 +12,7 @@ use crate::endpoint::url::{AddressError, ProviderUrl};
 use crate::endpoint::{Endpoint, Timeouts};
 use crate::error::secret_mask::SecretMask;
 use crate::error::{ErrorClass, ProviderError, RequestTarget};
-use crate::request::http_request::{HttpRequest, TextSink, root_cause};
+use crate::request::http_request::{HttpRequest, root_cause};
 use crate::request::prompt::{self, ModelPrompt, RequestOptions};
 use crate::request::retry;
 
@@ -80,30 +80,10 @@ impl ModelClient {
 
     /// Sends a prompt and returns the whole answer.
     pub async fn send(&self, prompt: &ModelPrompt) -> Result<ModelAnswer, ProviderError> {
-        self.send_with_retries(prompt, &mut |_| {}, false).await
-    }
-
-    /// Sends a prompt and passes the text to `on_text` while it arrives. An answer that breaks off after its first text
-    /// is not retried, since that text cannot be taken back.
-    pub async fn stream(
-        &self,
-        prompt: &ModelPrompt,
-        mut on_text: impl FnMut(&str) + Send,
-    ) -> Result<ModelAnswer, ProviderError> {
-        self.send_with_retries(prompt, &mut on_text, true).await
-    }
-
-    async fn send_with_retries(
-        &self,
-        prompt: &ModelPrompt,
-        on_text: TextSink<'_>,
-        is_streaming: bool,
-    ) -> Result<ModelAnswer, ProviderError> {
         let deadline = Instant::now() + self.endpoint.timeouts.total;
         let mut n_attempts = 0;
         let mut n_retries = 0;
         let mut is_key_renewed = false;
-        let mut has_output = false;
         loop {
             let secret = match self.secret(deadline).await {
                 Ok(secret) => secret,
@@ -111,18 +91,10 @@ impl ModelClient {
             };
             let options = *self.request_options();
             n_attempts += 1;
-            let mut forward = |piece: &str| {
-                has_output = true;
-                on_text(piece);
+            let error = match self.request(prompt, options, secret.as_ref(), deadline).send().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
             };
-            let error =
-                match self.request(prompt, options, secret.as_ref(), deadline).send(&mut forward).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(error) => error,
-                };
-            if is_streaming && has_output {
-                return Err(self.annotate(error, n_attempts, secret.as_ref()));
-            }
             if self.adapt(options, &error) {
                 continue;
             }

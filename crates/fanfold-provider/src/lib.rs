@@ -1,4 +1,4 @@
-//! HTTP client for model providers: sends a prompt, streams the answer, classifies errors.
+//! HTTP client for model providers: sends a prompt, reads the answer, classifies errors.
 //!
 //! ```text
 //! Prompt --body--> POST --bytes--> AnswerReader --> ModelAnswer

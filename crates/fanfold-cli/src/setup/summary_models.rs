@@ -65,7 +65,7 @@ fn way(
     let known = window.map(|size| Tokens(size.0));
     let known = known.or_else(|| terms::models(options).find(&model).map(|found| found.window));
     let window = known
-        .or_else(|| client.served_window_blocking().ok().flatten().map(Tokens))
+        .or_else(|| client.probe_window_blocking().ok()??.served().map(Tokens))
         .unwrap_or(DEFAULT_WINDOW);
     Ok(SummaryModel { model, server: url, window, writer: Arc::new(client) })
 }

@@ -4,9 +4,9 @@
 //! a stream. So the first character of the body decides how it is read.
 
 use fanfold_wire::Format;
-use fanfold_wire::reply::{ReplyReader, TextReader, Transport, Usage, error_text};
+use fanfold_wire::reply::{ParsedReply, ReplyReader, TextReader, Transport, Usage, error_text};
 
-use crate::answer::thinking::{ThinkingFilter, strip_unopened_thinking};
+use crate::answer::thinking::{strip_thinking, strip_unopened_thinking};
 use crate::error::classify::error_from_body;
 use crate::error::phrases::classify_message;
 use crate::error::{ErrorClass, ProviderError};
@@ -34,36 +34,31 @@ pub(crate) struct AnswerReader {
     format: Format,
     kind: BodyKind,
     n_bytes: usize,
-    thinking: ThinkingFilter,
-    text: String,
 }
 
 enum BodyKind {
     /// Only white space has arrived.
     Unknown,
-    Answer {
-        reply: Box<ReplyReader>,
-        text_reader: Box<TextReader>,
-        transport: Transport,
-        start: Vec<u8>,
-    },
+    Answer(Box<AnswerBody>),
     /// Neither JSON nor an event stream.
     Page(Vec<u8>),
 }
 
+struct AnswerBody {
+    reply: ReplyReader,
+    text: TextReader,
+    transport: Transport,
+    /// The first bytes, for error messages.
+    start: Vec<u8>,
+}
+
 impl AnswerReader {
     pub(crate) fn new(format: Format) -> AnswerReader {
-        AnswerReader {
-            format,
-            kind: BodyKind::Unknown,
-            n_bytes: 0,
-            thinking: ThinkingFilter::default(),
-            text: String::new(),
-        }
+        AnswerReader { format, kind: BodyKind::Unknown, n_bytes: 0 }
     }
 
-    /// Reads some bytes and returns the new text in them.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<String, ProviderError> {
+    /// Reads some bytes.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
         self.n_bytes += bytes.len();
         if self.n_bytes > MAX_ANSWER_BYTES {
             let message = format!("the answer is longer than {} MB", MAX_ANSWER_BYTES >> 20);
@@ -72,30 +67,28 @@ impl AnswerReader {
         if let BodyKind::Unknown = self.kind {
             self.kind = self.sniff(bytes);
         }
-        match &mut self.kind {
-            BodyKind::Unknown => Ok(String::new()),
-            BodyKind::Page(page) => {
-                page.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(page.len())));
-                Ok(String::new())
+        let start = match &mut self.kind {
+            BodyKind::Unknown => return Ok(()),
+            BodyKind::Page(page) => page,
+            BodyKind::Answer(body) => {
+                body.reply.feed(bytes);
+                body.text.feed(bytes);
+                &mut body.start
             }
-            BodyKind::Answer { reply, text_reader, start, .. } => {
-                start.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(start.len())));
-                reply.feed(bytes);
-                let piece = self.thinking.feed(&text_reader.feed(bytes));
-                self.text.push_str(&piece);
-                Ok(piece)
-            }
-        }
+        };
+        start.extend(bytes.iter().take(MAX_PAGE_BYTES.saturating_sub(start.len())));
+        Ok(())
     }
 
     /// Returns whether the body is complete.
     pub(crate) fn is_done(&self) -> bool {
-        matches!(&self.kind, BodyKind::Answer { text_reader, .. } if text_reader.is_done())
+        matches!(&self.kind, BodyKind::Answer(body) if body.text.is_done())
     }
 
     /// Returns whether the model has finished, even if usage data may still follow.
     pub(crate) fn is_ended(&self) -> bool {
-        matches!(&self.kind, BodyKind::Answer { reply, transport: Transport::Stream, .. } if reply.so_far().is_ended)
+        let BodyKind::Answer(body) = &self.kind else { return false };
+        body.transport == Transport::Stream && body.reply.so_far().is_ended
     }
 
     /// Number of bytes read.
@@ -103,69 +96,44 @@ impl AnswerReader {
         self.n_bytes
     }
 
-    /// The answer after the end of the body, and the text that was not returned before.
-    pub(crate) fn finish(mut self) -> Result<(ModelAnswer, String), ProviderError> {
-        let (reply, text_reader, transport, start) = match self.kind {
+    /// The answer after the end of the body.
+    pub(crate) fn finish(self) -> Result<ModelAnswer, ProviderError> {
+        let body = match self.kind {
             BodyKind::Unknown => return Err(ProviderError::new(ErrorClass::Empty, "the answer has no body")),
             BodyKind::Page(page) => {
                 let message = format!("neither JSON nor an event stream: {}", error_text(&page));
                 return Err(ProviderError::new(ErrorClass::Broken, message));
             }
-            BodyKind::Answer { reply, text_reader, transport, start } => {
-                (reply, text_reader, transport, start)
-            }
+            BodyKind::Answer(body) => *body,
         };
-        let outcome = reply.end();
-        let tail = text_reader.end();
-        let mut rest = self.thinking.feed(&tail.rest);
-        rest.push_str(&self.thinking.finish());
-        self.text.push_str(&rest);
-        if let Some(failure) = &outcome.failure {
-            return Err(error_from_body(&failure.raw));
-        }
-        if let Some(refusal) = outcome.refusal() {
-            let mut error = ProviderError::new(ErrorClass::Overflow, "the window is full");
-            error.limit = refusal.limit;
+        let outcome = body.reply.end();
+        if let Some(error) = failure(&outcome, body.transport, self.n_bytes) {
             return Err(error);
         }
-        if !outcome.is_ended {
-            let message = match transport {
-                Transport::Stream => {
-                    format!("the stream closed before its end, after {} bytes", self.n_bytes)
-                }
-                Transport::Whole => format!("invalid JSON after {} bytes", self.n_bytes),
-            };
-            return Err(ProviderError::new(ErrorClass::Broken, message).transient());
-        }
+        let reply = body.text.end();
+        let text = strip_thinking(&reply.text);
         let stop = outcome.stop.as_deref().unwrap_or_default().to_ascii_lowercase();
         let is_blocked = matches!(
             &*stop,
             "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content" | "sensitive"
         );
-        if is_blocked || (!tail.refusal.is_empty() && self.text.trim().is_empty()) {
-            let message = if tail.refusal.is_empty() {
-                format!("the model stopped with `{stop}`")
-            } else {
-                tail.refusal
-            };
+        if is_blocked || (!reply.refusal.is_empty() && text.trim().is_empty()) {
+            let has_reason = !reply.refusal.is_empty();
+            let message = if has_reason { reply.refusal } else { format!("the model stopped with `{stop}`") };
             return Err(ProviderError::new(ErrorClass::Refused, message));
         }
         let is_truncated =
             matches!(&*stop, "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded");
-        let text = strip_unopened_thinking(&self.text);
+        let text = strip_unopened_thinking(text);
         if text.trim().is_empty() {
             let is_answer = !stop.is_empty() || outcome.usage.is_some() || outcome.id.is_some();
+            let reason = empty_reason(is_truncated, reply.has_thought, !outcome.calls.is_empty());
             return Err(match is_answer {
-                true => ProviderError::new(
-                    ErrorClass::Empty,
-                    empty_reason(is_truncated, tail.has_thought, !outcome.calls.is_empty()),
-                ),
-                false => body_without_answer(&start),
+                true => ProviderError::new(ErrorClass::Empty, reason),
+                false => body_without_answer(&body.start),
             });
         }
-        let answer =
-            ModelAnswer { text: text.to_owned(), usage: outcome.usage, is_truncated, model: outcome.model };
-        Ok((answer, rest))
+        Ok(ModelAnswer { text: text.to_owned(), usage: outcome.usage, is_truncated, model: outcome.model })
     }
 
     fn sniff(&self, bytes: &[u8]) -> BodyKind {
@@ -177,10 +145,29 @@ impl AnswerReader {
             Some(b'd' | b'e' | b'i' | b'r' | b':') => Transport::Stream,
             Some(_) => return BodyKind::Page(Vec::new()),
         };
-        let reply = Box::new(ReplyReader::new(self.format, transport));
-        let text_reader = Box::new(TextReader::new(self.format, transport));
-        BodyKind::Answer { reply, text_reader, transport, start: Vec::new() }
+        let reply = ReplyReader::new(self.format, transport);
+        let text = TextReader::new(self.format, transport);
+        BodyKind::Answer(Box::new(AnswerBody { reply, text, transport, start: Vec::new() }))
     }
+}
+
+/// The error in a reply, if it has one or is incomplete.
+fn failure(reply: &ParsedReply, transport: Transport, n_bytes: usize) -> Option<ProviderError> {
+    if let Some(failure) = &reply.failure {
+        return Some(error_from_body(&failure.raw));
+    }
+    if let Some(refusal) = reply.refusal() {
+        let error = ProviderError::new(ErrorClass::Overflow, "the window is full");
+        return Some(ProviderError { limit: refusal.limit, ..error });
+    }
+    if reply.is_ended {
+        return None;
+    }
+    let message = match transport {
+        Transport::Stream => format!("the stream closed before its end, after {n_bytes} bytes"),
+        Transport::Whole => format!("invalid JSON after {n_bytes} bytes"),
+    };
+    Some(ProviderError::new(ErrorClass::Broken, message).transient())
 }
 
 /// The error for JSON with status 200 that contains no answer; it may be an error in an unknown format.
@@ -208,12 +195,9 @@ mod tests {
     fn read_split(format: Format, answer: &str, cut: usize) -> Result<ModelAnswer, ProviderError> {
         let mut reader = AnswerReader::new(format);
         let (a, b) = answer.as_bytes().split_at(cut);
-        let mut streamed = reader.feed(a)?;
-        streamed.push_str(&reader.feed(b)?);
-        let (answer, rest) = reader.finish()?;
-        streamed.push_str(&rest);
-        assert_eq!(streamed.trim(), answer.text.trim(), "the pieces make up the answer");
-        Ok(answer)
+        reader.feed(a)?;
+        reader.feed(b)?;
+        reader.finish()
     }
 
     fn chunk(delta: &str, stop: &str) -> String {

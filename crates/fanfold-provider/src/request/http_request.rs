@@ -39,12 +39,9 @@ enum WaitPhase {
     Idle,
 }
 
-/// Receives the text of an answer while it arrives.
-pub(crate) type TextSink<'a> = &'a mut (dyn FnMut(&str) + Send);
-
 impl HttpRequest<'_> {
     /// Sends the request and reads the whole answer.
-    pub(crate) async fn send(&self, on_text: TextSink<'_>) -> Result<ModelAnswer, ProviderError> {
+    pub(crate) async fn send(&self) -> Result<ModelAnswer, ProviderError> {
         let started = Instant::now();
         let request = self.http.post(self.url.clone()).headers(self.headers()).body(self.body.clone());
         let first = self.at_most_deadline(started + self.timeouts.first);
@@ -56,25 +53,19 @@ impl HttpRequest<'_> {
         if !status.is_success() {
             return Err(self.response_error(response).await);
         }
-        self.read_answer(response, first, on_text).await
+        self.read_answer(response, first).await
     }
 
     async fn read_answer(
         &self,
         mut response: Response,
         first: Instant,
-        on_text: TextSink<'_>,
     ) -> Result<ModelAnswer, ProviderError> {
         let mut reader = AnswerReader::new(self.provider_url.provider.prompt_format);
         let (mut limit, mut phase) = (first, WaitPhase::FirstByte);
         while !reader.is_done() {
             match timeout_at(limit, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => {
-                    let piece = reader.feed(&bytes)?;
-                    if !piece.is_empty() {
-                        on_text(&piece);
-                    }
-                }
+                Ok(Ok(Some(bytes))) => reader.feed(&bytes)?,
                 Ok(Ok(None)) => break,
                 // After the end of the model's text the answer is complete, whatever happens to the connection.
                 _ if reader.is_ended() => break,
@@ -92,11 +83,7 @@ impl HttpRequest<'_> {
                 if reader.is_ended() { TRAILER_TIMEOUT.min(self.timeouts.idle) } else { self.timeouts.idle };
             (limit, phase) = (self.at_most_deadline(Instant::now() + wait), WaitPhase::Idle);
         }
-        let (answer, rest) = reader.finish()?;
-        if !rest.is_empty() {
-            on_text(&rest);
-        }
-        Ok(answer)
+        reader.finish()
     }
 
     fn headers(&self) -> HeaderMap {

@@ -33,6 +33,13 @@ pub struct ServerWindow {
     pub server: &'static str,
 }
 
+impl ServerWindow {
+    /// The size of a window that the model is served with.
+    pub fn served(self) -> Option<u64> {
+        (self.kind == WindowKind::Served).then_some(self.tokens)
+    }
+}
+
 /// The kind of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowKind {
@@ -63,17 +70,6 @@ const PROBES: &[ProbeRoute] = &[
 ];
 
 impl ModelClient {
-    /// The window that the server runs the model with, if known. Blocks up to the probe timeout.
-    pub fn served_window_blocking(&self) -> Result<Option<u64>, ProviderError> {
-        self.block_on(|| self.served_window())
-    }
-
-    /// The window that the server runs the model with, if known.
-    pub async fn served_window(&self) -> Result<Option<u64>, ProviderError> {
-        let found = self.probe_window().await?;
-        Ok(found.filter(|window| window.kind == WindowKind::Served).map(|window| window.tokens))
-    }
-
     /// The served or trained window that the server reports, if any. Blocks up to the probe timeout.
     pub fn probe_window_blocking(&self) -> Result<Option<ServerWindow>, ProviderError> {
         self.block_on(|| self.probe_window())
@@ -107,7 +103,7 @@ impl ModelClient {
         });
         let found: Vec<ServerWindow> =
             join_all(responses).await.into_iter().flatten().chain(from_list).collect();
-        let served = found.iter().find(|window| window.kind == WindowKind::Served);
+        let served = found.iter().find(|window| window.served().is_some());
         Ok(served.or(found.first()).copied())
     }
 

@@ -1,13 +1,12 @@
 //! Requests and answers.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold_provider::ErrorClass;
 use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply, Upstream};
 use serde_json::{Value, json};
 
-use crate::setup::{ANTHROPIC, OPENAI, PROVIDERS, client, expect_error, prompt, raw, say, send, upstream};
+use crate::setup::{ANTHROPIC, OPENAI, PROVIDERS, expect_error, raw, say, send, upstream};
 
 #[test]
 fn both_styles_send_valid_requests_and_read_answers() {
@@ -56,37 +55,6 @@ fn an_answer_at_the_output_limit_is_truncated() {
         upstream.fault(Fault::StopReason(stop.to_owned()));
         assert!(send(provider, &upstream.url()).unwrap().is_truncated);
     }
-}
-
-#[tokio::test]
-async fn text_is_streamed() {
-    for provider in PROVIDERS {
-        let upstream = upstream();
-        let mut pieces = Vec::new();
-        let client = client(provider, &upstream.url());
-        let answer = client.stream(&prompt(), |piece| pieces.push(piece.to_owned())).await.unwrap();
-        assert!(pieces.len() > 1, "{pieces:?}");
-        assert_eq!(pieces.concat(), answer.text);
-    }
-}
-
-#[tokio::test]
-async fn a_stream_is_not_retried_after_its_first_text() {
-    let upstream = upstream();
-    let mut endpoint = crate::setup::endpoint(OPENAI, &upstream.url());
-    endpoint.n_retries = 3;
-    let client = fanfold_provider::ModelClient::new(endpoint).unwrap();
-    upstream.fault(Fault::Disconnect(2));
-    let received = Arc::new(Mutex::new(String::new()));
-    let sink = Arc::clone(&received);
-    let error =
-        client.stream(&prompt(), move |piece| sink.lock().unwrap().push_str(piece)).await.unwrap_err();
-    assert_eq!((error.class, upstream.n_seen()), (ErrorClass::Broken, 1));
-    assert!(!received.lock().unwrap().is_empty());
-    // A request whose text was not passed on is retried.
-    upstream.fault(Fault::Disconnect(2));
-    assert!(client.send(&prompt()).await.is_ok());
-    assert_eq!(upstream.n_seen(), 3);
 }
 
 /// The events of a whole answer, from a server without content lengths.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use fanfold_provider::{Endpoint, ErrorClass, KeySource, ModelClient, ServerWindow, Timeouts, WindowKind};
+use fanfold_provider::{
+    Endpoint, ErrorClass, KeySource, ModelClient, ProviderError, ServerWindow, Timeouts, WindowKind,
+};
 use fanfold_testkit::fakes::upstream::{Fault, Upstream};
 use serde_json::{Value, json};
 
@@ -16,6 +18,11 @@ fn probe(routes: &[(&str, Value)]) -> (Option<ServerWindow>, Upstream) {
     let client = client(OPENAI, &upstream.url());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     (runtime.block_on(client.probe_window()).unwrap(), upstream)
+}
+
+/// The window that a server serves the model with.
+fn served(client: &ModelClient) -> Result<Option<u64>, ProviderError> {
+    client.probe_window_blocking().map(|found| found.and_then(ServerWindow::served))
 }
 
 fn check(routes: &[(&str, Value)], expected: Option<(u64, WindowKind, &str)>) {
@@ -71,9 +78,9 @@ fn the_trained_window_is_not_the_served_one() {
     let upstream = upstream();
     upstream.answer_at("/api/show", &json!({ "model_info": { "llama.context_length": 131_072 } }));
     let client = client(OPENAI, &upstream.url());
-    assert_eq!(client.served_window_blocking(), Ok(None));
+    assert_eq!(served(&client), Ok(None));
     upstream.answer_at("/api/show", &json!({ "parameters": "num_ctx 8192" }));
-    assert_eq!(client.served_window_blocking(), Ok(Some(8192)));
+    assert_eq!(served(&client), Ok(Some(8192)));
 }
 
 #[test]
@@ -87,7 +94,7 @@ fn probes_send_the_key() {
     let upstream = upstream();
     let key = KeySource::Command("echo made-up-key".to_owned());
     let client = ModelClient::new(Endpoint { key, ..endpoint(OPENAI, &upstream.url()) }).unwrap();
-    assert_eq!(client.served_window_blocking(), Ok(None));
+    assert_eq!(served(&client), Ok(None));
     let seen = upstream.seen();
     assert!(
         seen.len() > 5 && seen.iter().all(|seen| seen.header("authorization") == Some("Bearer made-up-key"))
@@ -96,20 +103,17 @@ fn probes_send_the_key() {
 
 #[test]
 fn unreachable_silent_and_refusing_servers() {
-    let error = client(OPENAI, "http://127.0.0.1:9").served_window_blocking().unwrap_err();
+    let error = served(&client(OPENAI, "http://127.0.0.1:9")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Connection);
     let silent = raw(vec![vec![Vec::new(), Vec::new()]], Duration::from_secs(20));
     let timeouts = Timeouts { window: Duration::from_millis(300), ..Timeouts::default() };
     let client = ModelClient::new(Endpoint { timeouts, ..endpoint(OPENAI, &silent) }).unwrap();
     let began = Instant::now();
-    assert_eq!(client.served_window_blocking().unwrap_err().class, ErrorClass::Timeout);
+    assert_eq!(served(&client).unwrap_err().class, ErrorClass::Timeout);
     assert!(began.elapsed() < Duration::from_secs(5));
     let refusing = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let url = raw(vec![vec![refusing.as_bytes().to_vec()]], Duration::ZERO);
-    assert_eq!(
-        crate::setup::client(OPENAI, &url).served_window_blocking().unwrap_err().class,
-        ErrorClass::Auth
-    );
+    assert_eq!(served(&crate::setup::client(OPENAI, &url)).unwrap_err().class, ErrorClass::Auth);
 }
 
 #[test]
@@ -117,5 +121,5 @@ fn probes_do_not_consume_faults_of_the_model() {
     // A scripted fault waits for a prompt, and a probe is not one.
     let upstream = upstream();
     upstream.fault(Fault::Status(500));
-    assert_eq!(client(OPENAI, &upstream.url()).served_window_blocking(), Ok(None));
+    assert_eq!(served(&client(OPENAI, &upstream.url())), Ok(None));
 }

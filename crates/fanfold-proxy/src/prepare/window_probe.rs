@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Tokens};
 use fanfold_engine::{Engine, Terms};
-use fanfold_provider::{Endpoint, ForwardedKey, KeySource, ModelClient, Timeouts};
+use fanfold_provider::{Endpoint, ForwardedKey, KeySource, ModelClient, ServerWindow, Timeouts};
 use fanfold_store::{SessionId, StoreError};
 use fanfold_wire::Provider;
 use http::HeaderMap;
@@ -83,7 +83,7 @@ fn endpoint((address, model): &ModelKey, headers: &HeaderMap) -> Endpoint {
 async fn probe(endpoint: Endpoint) -> Option<Tokens> {
     let (address, model) = (endpoint.url.clone(), endpoint.model.clone());
     let client = ModelClient::new(endpoint).ok()?;
-    match client.served_window().await {
+    match client.probe_window().await.map(|found| found.and_then(ServerWindow::served)) {
         Ok(Some(window)) => {
             tracing::info!(address, model, window, "the model server reported its context window");
             Some(Tokens(window)).filter(|window| *window >= MIN_WINDOW)

@@ -27,5 +27,5 @@ pub use reader::{Failure, ParsedReply, ReplyReader, ToolCall, Transport};
 pub use refusal::{Cause, PromptFill, Refusal, TooMuchOutput, refusal, refusal_in_reply, too_much_output};
 pub use reply_scrubber::ReplyScrubber;
 pub use rounds::{ReplyJoiner, RoundEffect};
-pub use text::{TextEnding, TextReader};
+pub use text::{ReplyText, TextReader};
 pub use usage::Usage;

@@ -1,4 +1,4 @@
-//! The text of a reply while it arrives, without the model's thoughts.
+//! The text of a reply, without the model's thoughts.
 
 use crate::dialects::Format;
 use crate::json::{self, Object};
@@ -12,15 +12,15 @@ pub struct TextReader {
     transport: Transport,
     splitter: Splitter,
     body: Vec<u8>,
-    pub(crate) ending: TextEnding,
+    pub(crate) reply: ReplyText,
     pub(crate) is_done: bool,
 }
 
-/// The rest of a reply's text, and facts about the reply.
+/// The text of a reply, and facts about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TextEnding {
-    /// Text that arrived at the end.
-    pub rest: String,
+pub struct ReplyText {
+    /// The text.
+    pub text: String,
     /// The text in the field for refusals.
     pub refusal: String,
     /// True if the reply has thoughts.
@@ -35,21 +35,17 @@ impl TextReader {
             transport,
             splitter: Splitter::default(),
             body: Vec::new(),
-            ending: TextEnding::default(),
+            reply: ReplyText::default(),
             is_done: false,
         }
     }
 
-    /// Reads the next bytes and returns their text. A whole reply returns its text at its end.
-    pub fn feed(&mut self, bytes: &[u8]) -> String {
+    /// Reads the next bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
         match self.transport {
-            Transport::Whole => {
-                self.body.extend_from_slice(bytes);
-                String::new()
-            }
+            Transport::Whole => self.body.extend_from_slice(bytes),
             Transport::Stream => {
-                let events = self.splitter.feed(bytes);
-                events.iter().map(|event| self.event(event)).collect()
+                self.splitter.feed(bytes).iter().for_each(|event| self.event(event));
             }
         }
     }
@@ -60,31 +56,29 @@ impl TextReader {
     }
 
     /// Ends the reply.
-    pub fn end(mut self) -> TextEnding {
+    pub fn end(mut self) -> ReplyText {
         if let Some(event) = self.splitter.end() {
-            let rest = self.event(&event);
-            self.ending.rest.push_str(&rest);
+            self.event(&event);
         }
         let body = std::mem::take(&mut self.body);
         let object = std::str::from_utf8(&body).ok().and_then(Object::parse);
         if let (Some(api), Some(object)) = (self.format.api(), object) {
-            let rest = api.text_of_whole(&mut self, &object);
-            self.ending.rest.push_str(&rest);
+            let text = api.text_of_whole(&mut self, &object);
+            self.reply.text.push_str(&text);
         }
-        self.ending
+        self.reply
     }
 
-    fn event(&mut self, event: &Event) -> String {
-        let Some(data) = event.data() else { return String::new() };
+    fn event(&mut self, event: &Event) {
+        let Some(data) = event.data() else { return };
         if data.trim() == "[DONE]" {
             self.is_done = true;
-            return String::new();
+            return;
         }
-        let (Some(api), Some(object)) = (self.format.api(), Object::parse(&data)) else {
-            return String::new();
-        };
+        let (Some(api), Some(object)) = (self.format.api(), Object::parse(&data)) else { return };
         let kind = object.text("type");
-        api.text_of_event(self, kind.as_deref().or(event.name()).unwrap_or_default(), &object)
+        let text = api.text_of_event(self, kind.as_deref().or(event.name()).unwrap_or_default(), &object);
+        self.reply.text.push_str(&text);
     }
 
     /// The text of a content: a string, or parts.
@@ -101,9 +95,9 @@ impl TextReader {
         let kind = part.text("type").unwrap_or_default();
         match &*kind {
             "thinking" | "thinking_delta" | "redacted_thinking" | "reasoning" => {
-                self.ending.has_thought = true;
+                self.reply.has_thought = true;
             }
-            "refusal" => self.ending.refusal.push_str(&part.text("refusal").unwrap_or_default()),
+            "refusal" => self.reply.refusal.push_str(&part.text("refusal").unwrap_or_default()),
             "text" | "text_delta" | "output_text" | "" => {
                 return part.text("text").unwrap_or_default().into_owned();
             }
@@ -121,10 +115,14 @@ mod tests {
         for cut in 0..=answer.len() {
             let bytes = answer.as_bytes();
             let mut reader = TextReader::new(format, transport);
-            let mut text = reader.feed(&bytes[..cut]) + &reader.feed(&bytes[cut..]);
-            let rest = reader.end();
-            text.push_str(&rest.rest);
-            assert_eq!((text.as_str(), rest.has_thought), (words, has_thought), "{answer} cut at {cut}");
+            reader.feed(&bytes[..cut]);
+            reader.feed(&bytes[cut..]);
+            let reply = reader.end();
+            assert_eq!(
+                (reply.text.as_str(), reply.has_thought),
+                (words, has_thought),
+                "{answer} cut at {cut}"
+            );
         }
     }
 
@@ -169,11 +167,9 @@ mod tests {
     #[test]
     fn refusals_are_read_from_their_field() {
         let mut reader = TextReader::new(Format::Chat, Transport::Stream);
-        assert_eq!(
-            reader.feed(b"data: {\"choices\":[{\"delta\":{\"refusal\":\"I won't\"}}]}\n\ndata: [DONE]\n\n"),
-            ""
-        );
+        reader.feed(b"data: {\"choices\":[{\"delta\":{\"refusal\":\"I won't\"}}]}\n\ndata: [DONE]\n\n");
         assert!(reader.is_done());
-        assert_eq!(reader.end().refusal, "I won't");
+        let reply = reader.end();
+        assert_eq!((&*reply.text, &*reply.refusal), ("", "I won't"));
     }
 }

@@ -130,8 +130,8 @@ fn read_finish_reason(reading: &mut Reading, choice: &Object<'_>) {
 /// The text of a message or a delta.
 pub(super) fn text_of_message(reader: &mut TextReader, message: &Object<'_>) -> String {
     let has = |key: &str| message.text(key).is_some_and(|text| !text.is_empty());
-    reader.ending.has_thought |= has("reasoning_content") || has("reasoning");
-    reader.ending.refusal.push_str(&message.text("refusal").unwrap_or_default());
+    reader.reply.has_thought |= has("reasoning_content") || has("reasoning");
+    reader.reply.refusal.push_str(&message.text("refusal").unwrap_or_default());
     reader.content(message.some("content"))
 }
 

@@ -64,11 +64,11 @@ impl Replies for Responses {
     }
 
     fn text_of_event(&self, reader: &mut TextReader, kind: &str, event: &Object<'_>) -> String {
-        reader.ending.has_thought |= kind.starts_with("response.reasoning");
+        reader.reply.has_thought |= kind.starts_with("response.reasoning");
         let delta = event.text("delta").unwrap_or_default();
         match kind {
             "response.output_text.delta" => return delta.into_owned(),
-            "response.refusal.delta" => reader.ending.refusal.push_str(&delta),
+            "response.refusal.delta" => reader.reply.refusal.push_str(&delta),
             "response.completed" | "response.failed" | "response.incomplete" => reader.is_done = true,
             _ => {}
         }

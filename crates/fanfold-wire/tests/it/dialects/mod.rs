@@ -211,8 +211,8 @@ fn replies_are_read_in_chunks_of_any_size() {
                     "{format}, {file}, chunks of {size}"
                 );
                 let mut text = TextReader::new(format, transport);
-                let shown: String = bytes.chunks(size).map(|chunk| text.feed(chunk)).collect();
-                assert_eq!(shown + &text.end().rest, "Hello.", "{format}, {file}, chunks of {size}");
+                bytes.chunks(size).for_each(|chunk| text.feed(chunk));
+                assert_eq!(text.end().text, "Hello.", "{format}, {file}, chunks of {size}");
             }
         }
     }
