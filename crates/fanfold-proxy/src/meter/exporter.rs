@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use fanfold_provider::install_tls;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -94,7 +95,7 @@ enum Message {
 impl Exporter {
     /// Starts the background task on the current runtime.
     pub(super) fn start(collector: Collector) -> Exporter {
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_tls();
         let (queue, messages) = mpsc::channel(QUEUE);
         let n_dropped = Arc::new(AtomicU64::new(0));
         tokio::spawn(export(collector, messages, Arc::clone(&n_dropped)));
