@@ -82,7 +82,7 @@ impl Collector {
 }
 
 /// Sends spans in the background.
-pub(super) struct Exporter {
+pub(crate) struct Exporter {
     queue: mpsc::Sender<Message>,
     n_dropped: Arc<AtomicU64>,
 }
@@ -94,7 +94,7 @@ enum Message {
 
 impl Exporter {
     /// Starts the background task on the current runtime.
-    pub(super) fn start(collector: Collector) -> Exporter {
+    pub(crate) fn start(collector: Collector) -> Exporter {
         install_tls();
         let (queue, messages) = mpsc::channel(QUEUE);
         let n_dropped = Arc::new(AtomicU64::new(0));
@@ -103,19 +103,19 @@ impl Exporter {
     }
 
     /// Queues the spans of a request.
-    pub(super) fn queue(&self, spans: Vec<Span>) {
+    pub(crate) fn queue(&self, spans: Vec<Span>) {
         if self.queue.try_send(Message::Spans(spans)).is_err() {
             self.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// How many requests' spans were dropped: the queue was full, or the collector did not take them.
-    pub(super) fn n_dropped(&self) -> u64 {
+    pub(crate) fn n_dropped(&self) -> u64 {
         self.n_dropped.load(Ordering::Relaxed)
     }
 
     /// Sends all queued spans.
-    pub(super) async fn flush(&self) {
+    pub(crate) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).await.is_ok() {
             let _ = tokio::time::timeout(TIMEOUT, is_done).await;
