@@ -25,7 +25,7 @@ use crate::model::transcript::{CallId, Entry, EntryId, Outcome, Transcript};
 use crate::model::usage::ProviderUsage;
 use crate::model::view::View;
 use crate::output::feedback::{Feedback, FoldReport};
-use crate::output::recall::{Extent, RecallError, recall, recall_in_context};
+use crate::output::recall::{Extent, RecallError, find_by_content, recall, recall_in_context};
 use crate::session::{Session, ViewError};
 use crate::summary::{SummaryJob, SummaryOptions};
 
@@ -260,6 +260,17 @@ pub trait Engine: Send {
     /// Returns the original behind a handle, or a part of it.
     fn recall(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
         recall(self.transcript(), self.ledger(), handle, extent)
+    }
+
+    /// Returns the original behind a handle, or a part of it. An original without a fold is found by its content.
+    fn recall_or_find(&self, handle: Handle, extent: &Extent) -> Result<String, RecallError> {
+        match self.recall(handle, extent) {
+            Err(RecallError::Unknown(_)) => {
+                let found = find_by_content(self.transcript(), handle).ok_or(RecallError::Unknown(handle))?;
+                extent.extract(found.to_string(), handle)
+            }
+            answer => answer,
+        }
     }
 
     /// Returns the full texts that contain the original behind a handle, each with the byte range of the original in

@@ -33,7 +33,7 @@ pub use log::events::{
 };
 pub use log::message_styles::MessageStyles;
 pub use recall::any_session::{FoundOriginal, HandleSearch};
-pub use recall::handles::OpenError;
+pub use recall::handles::{OpenError, nearest_handles};
 pub use request::body_edits::{BodyEdits, BodyForm, ProviderRules, RefusedBody, Resend};
 pub use request::memory_block::MemoryRecall;
 pub use request::pipeline::{FoldOutcome, Mode, RequestError, RequestInput, RequestOutcome};

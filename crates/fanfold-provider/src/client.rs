@@ -19,6 +19,11 @@ use crate::request::retry;
 /// Lifetime of a cached key that a command printed.
 const KEY_CACHE_TTL: Duration = Duration::from_secs(300);
 
+/// Installs the cryptography that HTTP clients need, unless the process already has it.
+pub fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// A client for one model at one endpoint.
 pub struct ModelClient {
     pub(crate) endpoint: Endpoint,
@@ -40,8 +45,7 @@ impl ModelClient {
     /// Creates a client without sending a request or reading a key.
     pub fn new(endpoint: Endpoint) -> Result<ModelClient, AddressError> {
         let provider_url = ProviderUrl::parse(&endpoint.url, endpoint.provider)?;
-        // Fails if a crypto provider is already installed, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_tls();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(endpoint.timeouts.connect)
             .pool_idle_timeout(Duration::from_secs(60))

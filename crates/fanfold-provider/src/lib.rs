@@ -26,7 +26,7 @@ mod window; //   probes a server for its context window
 
 pub use answer::reader::ModelAnswer;
 #[cfg(feature = "client")]
-pub use client::ModelClient;
+pub use client::{ModelClient, install_tls};
 pub use endpoint::key::{ForwardedKey, KeySource};
 #[cfg(feature = "client")]
 pub use endpoint::url::AddressError;

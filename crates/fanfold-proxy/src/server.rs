@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
+use fanfold_provider::install_tls;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,6 +23,7 @@ use crate::config::Config;
 use crate::local;
 use crate::observed_body::ObservedBody;
 use crate::pipeline;
+use crate::send::http_clients::root_cause;
 use crate::shared::Shared;
 
 /// Pause after a failed accept, so that file descriptors can be released.
@@ -56,12 +58,6 @@ pub enum ServeError {
     HttpClient(#[from] reqwest::Error),
 }
 
-/// The innermost cause of an error, which is the informative one.
-fn root_cause(error: &reqwest::Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    causes.last().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
 /// A running proxy.
 pub struct Running {
     address: SocketAddr,
@@ -78,8 +74,7 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
     if !config.listen.ip().is_loopback() && config.token.is_none() {
         return Err(ServeError::MissingToken(config.listen));
     }
-    // Fails if a crypto provider is already installed, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    install_tls();
     let failed = |error| ServeError::Listen { address: config.listen, error };
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use fanfold_core::{Engine, Extent, Handle, RecallError, find_by_content};
-use fanfold_engine::{FoldOptions, OpenError};
+use fanfold_core::{Engine, Extent, Handle, RecallError};
+use fanfold_engine::{FoldOptions, OpenError, nearest_handles};
 use serde_json::json;
 
 use super::conversation::open;
@@ -44,9 +44,6 @@ pub(crate) struct RecallArgs {
     #[command(flatten)]
     pub(super) fold: FoldFlags,
 }
-
-/// How many handles an error lists.
-const MAX_LISTED: usize = 5;
 
 pub(crate) fn run(args: &RecallArgs, options: &Options, reporter: Reporter) -> Result<()> {
     let extent = extent(args)?;
@@ -105,37 +102,28 @@ fn recall_stored(
 
 /// The original behind a handle. If the session has no fold with this handle, it is looked up by content.
 pub(crate) fn recall(session: &dyn Engine, handle: Handle, extent: &Extent) -> Result<String> {
-    let no_such_lines =
-        |error: &RecallError| Failure::new(error.to_string(), "leave out the lines to print all of it");
-    match session.recall(handle, extent) {
-        Ok(content) => Ok(content),
-        Err(RecallError::Unknown(_)) => match find_by_content(session.transcript(), handle) {
-            Some(original) => {
-                extent.extract(original.to_string(), handle).map_err(|error| no_such_lines(&error))
-            }
-            None => Err(unknown_handle(session, handle)),
-        },
-        Err(error @ RecallError::NoSuchLines { .. }) => Err(no_such_lines(&error)),
-    }
+    session.recall_or_find(handle, extent).map_err(|error| match error {
+        RecallError::Unknown(_) => unknown_handle(session, handle),
+        RecallError::NoSuchLines { .. } => {
+            Failure::new(error.to_string(), "leave out the lines to print all of it")
+        }
+    })
 }
 
 fn unknown_handle(session: &dyn Engine, handle: Handle) -> Failure {
-    let wanted = handle.to_string();
-    let mut known: Vec<String> = session.ledger().originals().map(|(handle, _)| handle.to_string()).collect();
+    let known: Vec<String> = session.ledger().originals().map(|(handle, _)| handle.to_string()).collect();
     if known.is_empty() {
         return Failure::new(
             format!("no original has the handle {handle}: with these settings nothing is folded"),
             "pass the same --window and --policy as for the fold",
         );
     }
-    // The longest common prefix counts, because handles are mistyped or truncated.
-    let common = |known: &str| known.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
-    known.sort_by_key(|known| (std::cmp::Reverse(common(known)), known.clone()));
-    let n_more = known.len().saturating_sub(MAX_LISTED);
-    known.truncate(MAX_LISTED);
+    let n_known = known.len();
+    let near = nearest_handles(handle, known);
+    let n_more = n_known - near.len();
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     Failure::new(
-        format!("no original has the handle {handle}; similar handles: {}{more}", known.join(", ")),
+        format!("no original has the handle {handle}; similar handles: {}{more}", near.join(", ")),
         "pass the same --window and --policy as for the fold; `fanfold inspect --ledger` lists all handles",
     )
 }

@@ -99,13 +99,19 @@ impl Engine {
 }
 
 fn unknown_handle(session: &SessionId, handle: Handle, past: &SessionLog) -> OpenError {
+    let near = nearest_handles(handle, past.handles.iter().cloned());
+    OpenError::Unknown { session: session.clone(), handle, near }
+}
+
+/// The five handles with the longest common prefix, because handles are mistyped or truncated.
+pub fn nearest_handles(handle: Handle, known: impl IntoIterator<Item = String>) -> Vec<String> {
     const MAX_NEAR: usize = 5;
     let digits = handle.to_string();
     let common = |known: &str| known.bytes().zip(digits.bytes()).take_while(|(a, b)| a == b).count();
-    let mut near: Vec<String> = past.handles.iter().cloned().collect();
+    let mut near: Vec<String> = known.into_iter().collect();
     near.sort_by_key(|known| (std::cmp::Reverse(common(known)), known.clone()));
     near.truncate(MAX_NEAR);
-    OpenError::Unknown { session: session.clone(), handle, near }
+    near
 }
 
 /// The outcome of looking up a handle.

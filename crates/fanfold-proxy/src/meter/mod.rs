@@ -5,16 +5,11 @@
 
 mod fold_snapshot; //  sizes and folds of a session after a request
 mod cost; //           the cost of a request, folded and unfolded
-mod status; //         all counts as JSON
-mod sessions; //       the sessions used last
+mod status; //         all counts as JSON and as text
 mod summaries; //      summaries by a model
 mod pressure; //       warnings about the fill level of a session
-mod prometheus; //     the same counts for Prometheus
-mod trace; //          W3C trace context and spans
-mod exporter; //       spans sent to a collector
+mod export; //         counts for Prometheus, and spans for a collector
 mod request; //        the metering of one request
-mod savings_report; // the savings as text
-mod status_client; //  the status of another proxy, over HTTP
 mod redact; //         what may be logged of a request
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,17 +23,16 @@ use fanfold_store::SessionId;
 
 pub use crate::outcome::Exit;
 pub use cost::ReportedUsage;
-pub use exporter::{Collector, CollectorError};
+pub use export::exporter::{Collector, CollectorError};
 pub use fold_snapshot::FoldSnapshot;
 pub use redact::{shown_headers, shown_path};
 pub use request::{RequestInfo, RequestMeter};
-pub use savings_report::dollars;
-pub use status::{Dollars, FoldTotals, ModelStatus, SessionStatus, Status, TokenTotals, Totals};
-pub use status_client::{StatusClient, StatusError};
+pub use status::client::{StatusClient, StatusError};
+pub use status::{Dollars, FoldTotals, ModelStatus, SessionStatus, Status, TokenTotals, Totals, dollars};
 pub use summaries::{SummaryTotals, Writer};
 
-use exporter::Exporter;
-use prometheus::Counters;
+use export::exporter::Exporter;
+use export::prometheus::Counters;
 use status::Book;
 
 /// Counts the requests of a proxy.

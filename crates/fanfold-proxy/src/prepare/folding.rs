@@ -121,7 +121,6 @@ struct Body<'a> {
     /// The body with hidden recalls.
     text: &'a str,
     received: &'a str,
-    has_tools: bool,
 }
 
 impl FoldRun<'_> {
@@ -192,8 +191,7 @@ impl FoldRun<'_> {
         }
         let body = session.with_recalls.as_deref().unwrap_or(text);
         let form = self.context.quirks.form(&conversation.provider, Some(&session.id));
-        let answer =
-            self.request(engine, &session, Body { parsed, text: body, received, has_tools }, form, &terms)?;
+        let answer = self.request(engine, &session, Body { parsed, text: body, received }, form, &terms)?;
         if let FoldOutcome::Failed(trouble) = &answer.fold {
             return Ok(self.unchanged(trouble, session.id, &answer, &terms));
         }
@@ -226,11 +224,10 @@ impl FoldRun<'_> {
     ) -> Result<RequestOutcome, StoreError> {
         let conversation = self.conversation;
         let parent = self.parent(engine, session.is_new)?;
-        let recall = match conversation.accepts_tool {
-            true => self.context.recall,
-            false => self.context.recall.without_tool(),
-        };
-        let offer = session.is_new.then(|| recall.offer(body.text, conversation.format, body.has_tools));
+        // A conversation without tools has little to fold, and its client may not expect a call.
+        let allows_tool = conversation.accepts_tool && body.parsed.has_tools();
+        let recall = self.context.recall;
+        let offer = session.is_new.then(|| recall.offer(body.text, conversation.format, allows_tool));
         let recall_memory = || conversation.memory.as_ref().and_then(TurnMemory::text);
         let source = if conversation.caller.is_subagent { SUBAGENT_SOURCE } else { SOURCE };
         let ask = RequestInput {

@@ -21,28 +21,18 @@ pub enum Recall {
 pub(crate) const NO_RECALL: &str = "A [handle] stands for what was left out; if you need it, get it again.";
 
 impl Recall {
-    /// The alternative for a provider that rejects the recall tool.
-    pub(crate) fn without_tool(self) -> Recall {
-        if self == Recall::Tool { Recall::Off } else { self }
-    }
-
-    /// The offer for a session that begins with a body.
-    pub(crate) fn offer(self, body: &str, format: Format, has_tools: bool) -> RecallOffer {
-        let words = |words: &str| Some(words.to_owned());
-        match self {
-            // A conversation without tools has little to fold, and its client may not expect a call.
-            Recall::Tool if has_tools && accepts_recall_tool(body, format) => RecallOffer {
-                tool: recall_tool(format).map(str::to_owned),
-                hint: words("Call fanfold_recall with a [handle] for the original."),
-            },
-            Recall::Mcp => RecallOffer {
-                tool: None,
-                hint: words(
-                    "Call the tool recall of the MCP server fanfold with a [handle] for the original.",
-                ),
-            },
-            Recall::Tool | Recall::Off => RecallOffer { tool: None, hint: words(NO_RECALL) },
-        }
+    /// The offer for a session that begins with a body, with a tool only if the client and the provider allow one.
+    pub(crate) fn offer(self, body: &str, format: Format, allows_tool: bool) -> RecallOffer {
+        let (tool, hint) = match self {
+            Recall::Tool if allows_tool && accepts_recall_tool(body, format) => {
+                (recall_tool(format), "Call fanfold_recall with a [handle] for the original.")
+            }
+            Recall::Mcp => {
+                (None, "Call the tool recall of the MCP server fanfold with a [handle] for the original.")
+            }
+            Recall::Tool | Recall::Off => (None, NO_RECALL),
+        };
+        RecallOffer { tool: tool.map(str::to_owned), hint: Some(hint.to_owned()) }
     }
 }
 
@@ -51,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_conversations_with_tools_get_the_recall_tool() {
+    fn the_recall_tool_is_offered_where_it_is_allowed() {
         let with = r#"{"model":"m","tools":[{"type":"function","function":{"name":"a"}}],"messages":[]}"#;
         let without = r#"{"model":"m","messages":[]}"#;
         assert!(Recall::Tool.offer(with, Format::Chat, true).tool.is_some());

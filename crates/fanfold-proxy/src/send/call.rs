@@ -12,6 +12,7 @@ use crate::error_reply::ErrorReply;
 use crate::meter::Exit;
 use crate::receive::headers;
 use crate::receive::upstream::Upstream;
+use crate::send::http_clients::causes;
 use crate::shared::Shared;
 
 /// The destination of a request.
@@ -70,12 +71,11 @@ impl ProviderCall {
         } else {
             (Exit::BrokenOff, StatusCode::BAD_GATEWAY, format!("{address} broke off before it answered"))
         };
-        let causes = || std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-        let message = causes().last().map_or(what.clone(), |cause| format!("{what}: {cause}"));
-        let hint = match causes().find_map(tls_error) {
+        let message = causes(error).last().map_or(what.clone(), |cause| format!("{what}: {cause}"));
+        let hint = match causes(error).find_map(tls_error) {
             Some(rustls::Error::InvalidCertificate(why)) => certificate_hint(why),
             Some(_) => NO_TLS,
-            None if self.url.scheme() == "https" && causes().any(is_failed_handshake) => NO_TLS,
+            None if self.url.scheme() == "https" && causes(error).any(is_failed_handshake) => NO_TLS,
             None => "try again; if the error persists, check --upstream",
         };
         CallError { exit, error: ErrorReply::new(status, message, hint) }

@@ -1,5 +1,6 @@
-//! HTTP clients for providers.
+//! HTTP clients for providers, and the causes of their errors.
 
+use std::error::Error;
 use std::time::Duration;
 
 use crate::config::Limits;
@@ -51,4 +52,14 @@ impl HttpClients {
     pub(crate) fn client(&self, upstream: &Upstream) -> &reqwest::Client {
         if upstream.is_local() { &self.local } else { &self.remote }
     }
+}
+
+/// The innermost cause of an error, which is the informative one.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// The causes of an error, outermost first.
+pub(crate) fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
 }

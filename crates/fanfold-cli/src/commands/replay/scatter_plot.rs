@@ -79,18 +79,31 @@ fn legend(out: &mut String, terms: &ReplayOptions) {
     }
 }
 
+/// The frame of a panel: the point at its top left, and the largest value on its horizontal axis.
+struct Frame {
+    at: (f64, f64),
+    max: f64,
+}
+
+impl Frame {
+    fn position(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.at.0 + x / self.max * PANEL.0, self.at.1 + (1.0 - y) * PANEL.1)
+    }
+}
+
+/// A row with its position on both axes.
+type Point<'a> = (&'a ReplayRow, f64, f64);
+
 fn panel(
     out: &mut String,
     at: (f64, f64),
     (source, axis): (&str, &Axis),
     (terms, rows): (&ReplayOptions, &[ReplayRow]),
 ) {
-    let points: Vec<(&ReplayRow, f64, f64)> =
+    let points: Vec<Point<'_>> =
         rows.iter().filter_map(|row| Some((row, (axis.value)(row)?, row.shares.old?))).collect();
     let max = points.iter().map(|(_, x, _)| *x).fold(0.0, f64::max);
-    let max = if max > 0.0 { max * 1.08 } else { 1.0 };
-    let position = |x: f64, y: f64| (at.0 + x / max * PANEL.0, at.1 + (1.0 - y) * PANEL.1);
-    let (right, bottom) = (at.0 + PANEL.0, at.1 + PANEL.1);
+    let frame = Frame { at, max: if max > 0.0 { max * 1.08 } else { 1.0 } };
     let _ = writeln!(
         out,
         "<text x=\"{:.0}\" y=\"{:.0}\" font-weight=\"600\">{}: recall of old atoms</text>",
@@ -98,10 +111,21 @@ fn panel(
         at.1 - 8.0,
         escaped(source)
     );
+    draw_axes(out, &frame, axis);
+    for (i, policy) in terms.policies.iter().enumerate() {
+        let of_policy = points.iter().filter(|(row, ..)| row.policy == i);
+        draw_line(out, &frame, (policy.name, COLOURS[i % COLOURS.len()]), of_policy);
+    }
+}
+
+/// Draws the grid with its numbers, the axes and the name of the horizontal one.
+fn draw_axes(out: &mut String, frame: &Frame, axis: &Axis) {
+    let at = frame.at;
+    let (right, bottom) = (at.0 + PANEL.0, at.1 + PANEL.1);
     for step in 0..=4 {
         let share = f64::from(step) / 4.0;
-        let (_, y) = position(0.0, share);
-        let (x, _) = position(max * share, 0.0);
+        let (_, y) = frame.position(0.0, share);
+        let (x, _) = frame.position(frame.max * share, 0.0);
         let _ = writeln!(
             out,
             "<path class=\"grid\" d=\"M{:.1} {y:.1}H{right:.1}\"/>\
@@ -111,7 +135,7 @@ fn panel(
             at.0 - 6.0,
             y + 4.0,
             bottom + 15.0,
-            (axis.format)(max * share)
+            (axis.format)(frame.max * share)
         );
     }
     let _ = writeln!(
@@ -124,23 +148,28 @@ fn panel(
         bottom + 30.0,
         axis.name
     );
-    for (i, policy) in terms.policies.iter().enumerate() {
-        let colour = COLOURS[i % COLOURS.len()];
-        let mut line = String::new();
-        for (row, x, y) in points.iter().filter(|(row, ..)| row.policy == i) {
-            let (x, y) = position(*x, *y);
-            let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { 'M' } else { 'L' });
-            let _ = writeln!(
-                out,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\"><title>{} at {}: {:.3}</title></circle>",
-                escaped(policy.name),
-                row.window,
-                row.shares.old.unwrap_or_default()
-            );
-        }
-        if line.is_empty() {
-            continue;
-        }
+}
+
+/// Draws the dots of a policy and a line through them.
+fn draw_line<'a>(
+    out: &mut String,
+    frame: &Frame,
+    (policy, colour): (&str, &str),
+    points: impl Iterator<Item = &'a Point<'a>>,
+) {
+    let mut line = String::new();
+    for (row, x, y) in points {
+        let (x, y) = frame.position(*x, *y);
+        let _ = write!(line, "{}{x:.1} {y:.1}", if line.is_empty() { 'M' } else { 'L' });
+        let _ = writeln!(
+            out,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\"><title>{} at {}: {:.3}</title></circle>",
+            escaped(policy),
+            row.window,
+            row.shares.old.unwrap_or_default()
+        );
+    }
+    if !line.is_empty() {
         let _ = writeln!(out, "<path d=\"{line}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>");
     }
 }

@@ -202,30 +202,21 @@ fn describe_event(event: &EventRow) -> String {
         SessionEvent::Focused { topic } => format!("focus on {topic:?}"),
         SessionEvent::Summarised(summary) => format!("a summary by {}", summary.model),
         SessionEvent::ModelPaused { model, rest } => {
-            format!(
-                "{model} failed to write a summary and is paused until {}: {}",
-                Millis(rest.until),
-                rest.why
-            )
+            let until = Millis(rest.until);
+            format!("{model} failed to write a summary and is paused until {until}: {}", rest.why)
         }
         SessionEvent::SummaryAttempted { model, failures, flaws } => {
-            let why: Vec<&str> = failures.iter().chain(&flaws).map(String::as_str).collect();
+            let why = [failures, flaws].concat().join(", ");
             match model {
-                Some(model) => format!("{model} wrote a summary, after {}", why.join(", ")),
-                None => format!("no model wrote a summary: {}", why.join(", ")),
+                Some(model) => format!("{model} wrote a summary, after {why}"),
+                None => format!("no model wrote a summary: {why}"),
             }
         }
         SessionEvent::FoldRequested { .. } => "a fold was requested".to_owned(),
         SessionEvent::Unfolded { handle } => format!("{handle} unfolded"),
         SessionEvent::Fold(fold) => {
-            let (before, after) = fold.tokens;
-            let n_handles = fold.handles.len();
-            format!(
-                "fold {}: {} → {} tokens, {n_handles} handles",
-                fold.n_folds,
-                thousands(before),
-                thousands(after)
-            )
+            let (before, after) = (thousands(fold.tokens.0), thousands(fold.tokens.1));
+            format!("fold {}: {before} → {after} tokens, {} handles", fold.n_folds, fold.handles.len())
         }
         SessionEvent::Request(sent) => format!("request of {} bytes", thousands(sent.n_bytes)),
         SessionEvent::Checkpoint { name, .. } => format!("checkpoint {name:?}"),

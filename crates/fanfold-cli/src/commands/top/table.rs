@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use fanfold_core::thousands;
-use fanfold_proxy::meter::{SessionStatus, Status, dollars};
+use fanfold_proxy::meter::{SessionStatus, Status, Totals, dollars};
 
 use super::screen::Order;
 use crate::terminal::{paint, style};
@@ -47,13 +47,10 @@ pub(super) fn page(status: &Status, address: &str) -> String {
 /// The totals over all sessions.
 pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
     let totals = &status.totals;
-    let n_unchanged = totals.outcomes.get("as_it_came").copied().unwrap_or_default();
-    let folded = if status.mode == "observe" { "observed" } else { "folded" };
-    let n_folded = totals.outcomes.get(folded).copied().unwrap_or_default();
-    let mode = if status.mode == "observe" { "  observing: requests are sent unchanged" } else { "" };
-    let saved = match status.mode.as_str() {
-        "observe" => "would save",
-        _ => "saved",
+    let n_of = |outcome: &str| totals.outcomes.get(outcome).copied().unwrap_or_default();
+    let (folded, saved, mode) = match status.mode.as_str() {
+        "observe" => ("observed", "would save", "  observing: requests are sent unchanged"),
+        _ => ("folded", "saved", ""),
     };
     let money = if totals.requests_priced > 0 {
         format!("{} of {}", dollars(totals.dollars.saved), dollars(totals.dollars.came))
@@ -72,8 +69,8 @@ pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
             "requests {}  in progress {}  {folded} {}  unchanged {}  refused {}  retried {}",
             thousands(totals.requests),
             status.requests_in_flight,
-            thousands(n_folded),
-            thousands(n_unchanged),
+            thousands(n_of(folded)),
+            thousands(n_of("as_it_came")),
             totals.refused,
             totals.retried,
         ),
@@ -85,28 +82,30 @@ pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
             thousands(totals.misses),
         ),
     ];
-    let folding = &totals.folding;
-    if folding.saved_per_fold > 0.0 {
-        let written: u64 = totals.summaries.by.values().sum();
-        let summaries = match written {
-            0 => String::new(),
-            n => format!("  summaries {n} of {} tokens each", short(totals.summaries.tokens_each as u64)),
-        };
-        lines.push(paint(
-            style::DIM,
-            format!(
-                "a fold saves {} tokens and leaves {:.0} %; {:.1} folds per 100 turns{summaries}",
-                short(folding.saved_per_fold as u64),
-                folding.ratio * 100.0,
-                folding.folds_per_100_turns
-            ),
-        ));
-    }
+    lines.extend(folding_line(totals).map(|line| paint(style::DIM, line)));
     let reasons: Vec<String> = totals.as_it_came.iter().map(|(why, n)| format!("{why} {n}")).collect();
     if !reasons.is_empty() {
         lines.push(paint(style::DIM, format!("unchanged: {}", reasons.join(", "))));
     }
     lines
+}
+
+/// What a fold saves on average, and the summaries; `None` before the first fold.
+fn folding_line(totals: &Totals) -> Option<String> {
+    let folding = &totals.folding;
+    if folding.saved_per_fold <= 0.0 {
+        return None;
+    }
+    let summaries = match totals.summaries.by.values().sum() {
+        0u64 => String::new(),
+        n => format!("  summaries {n} of {} tokens each", short(totals.summaries.tokens_each as u64)),
+    };
+    Some(format!(
+        "a fold saves {} tokens and leaves {:.0} %; {:.1} folds per 100 turns{summaries}",
+        short(folding.saved_per_fold as u64),
+        folding.ratio * 100.0,
+        folding.folds_per_100_turns
+    ))
 }
 
 /// The head of the table.

@@ -11,8 +11,8 @@ use fanfold_wire::Format;
 
 use super::Meter;
 use super::cost::ReportedUsage;
+use super::export::trace::SpanContext;
 use super::fold_snapshot::{FoldSnapshot, one_line};
-use super::trace::SpanContext;
 use crate::outcome::{Exit, Outcome};
 
 /// A conversation request at its arrival.

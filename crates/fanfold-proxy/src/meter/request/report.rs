@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::RequestMeter;
 use crate::meter::cost::BothCosts;
-use crate::meter::trace::{Span, SpanContext, SpanKind, wall_time};
+use crate::meter::export::trace::{Span, SpanContext, SpanKind, wall_time};
 use crate::outcome::{Exit, Outcome};
 
 impl RequestMeter {

@@ -6,39 +6,39 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fanfold_core::Pressure;
 use fanfold_store::SessionId;
 
-use super::cost::{Account, BothCosts};
-use super::fold_snapshot::SnapshotBase;
-use super::status::SessionStatus;
+use super::SessionStatus;
+use crate::meter::cost::{Account, BothCosts};
+use crate::meter::fold_snapshot::SnapshotBase;
 
 /// The maximum number of sessions. Those used last are kept.
 const MAX_SESSIONS: usize = 300;
 
 #[derive(Default)]
-pub(super) struct SessionTable {
+pub(crate) struct SessionTable {
     by_id: HashMap<SessionId, SessionEntry>,
     n_uses: u64,
 }
 
-pub(super) struct SessionEntry {
+pub(crate) struct SessionEntry {
     /// Counts of the session. `idle_seconds` and `dollars` are filled in when the status is read.
-    pub(super) status: SessionStatus,
+    pub(crate) status: SessionStatus,
     /// When its last request arrived or ended.
-    pub(super) last: Duration,
-    pub(super) cost: BothCosts,
-    pub(super) has_price: bool,
-    pub(super) account: Account,
+    pub(crate) last: Duration,
+    pub(crate) cost: BothCosts,
+    pub(crate) has_price: bool,
+    pub(crate) account: Account,
     /// The base of the next snapshot.
-    pub(super) base: Option<SnapshotBase>,
+    pub(crate) base: Option<SnapshotBase>,
     last_use: u64,
 }
 
 impl SessionTable {
-    pub(super) fn get(&mut self, id: &SessionId) -> Option<&mut SessionEntry> {
+    pub(crate) fn get(&mut self, id: &SessionId) -> Option<&mut SessionEntry> {
         self.by_id.get_mut(id)
     }
 
     /// Finds or inserts a session. If the table is full, the least recently used session is removed.
-    pub(super) fn touch(&mut self, id: &SessionId, format: &'static str, now: Duration) -> &mut SessionEntry {
+    pub(crate) fn touch(&mut self, id: &SessionId, format: &'static str, now: Duration) -> &mut SessionEntry {
         if !self.by_id.contains_key(id) && self.by_id.len() >= MAX_SESSIONS {
             let oldest = self.by_id.iter().min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| id.clone());
             if let Some(oldest) = oldest {
@@ -51,12 +51,12 @@ impl SessionTable {
         entry
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
 
     /// All sessions, the one used last first.
-    pub(super) fn by_use(&self) -> Vec<&SessionEntry> {
+    pub(crate) fn by_use(&self) -> Vec<&SessionEntry> {
         let mut all: Vec<_> = self.by_id.values().collect();
         all.sort_by_key(|entry| std::cmp::Reverse(entry.last_use));
         all

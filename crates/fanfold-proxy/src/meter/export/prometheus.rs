@@ -6,7 +6,7 @@ use metrics::{Unit, with_local_recorder};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use super::cost::{BothCosts, ReportedUsage};
+use crate::meter::cost::{BothCosts, ReportedUsage};
 use crate::outcome::{Exit, Outcome};
 
 /// Time that the proxy adds before the call to the provider, in seconds.
@@ -30,13 +30,13 @@ const HISTOGRAMS: [(&str, &[f64]); 7] = [
 ];
 
 /// Counters, gauges and histograms.
-pub(super) struct Counters {
+pub(crate) struct Counters {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
 }
 
 impl Counters {
-    pub(super) fn new() -> Counters {
+    pub(crate) fn new() -> Counters {
         let with_buckets = |builder: PrometheusBuilder, (name, buckets): (&str, &[f64])| {
             let matcher = Matcher::Full(name.to_owned());
             builder.set_buckets_for_metric(matcher, buckets).expect("every histogram has buckets")
@@ -47,19 +47,19 @@ impl Counters {
         Counters { recorder, handle }
     }
 
-    pub(super) fn passed_through(&self) {
+    pub(crate) fn passed_through(&self) {
         self.with(|| counter!("fanfold_passed_through_total").increment(1));
     }
 
-    pub(super) fn recalled(&self, way: &'static str) {
+    pub(crate) fn recalled(&self, way: &'static str) {
         self.with(|| counter!("fanfold_recalls_total", "way" => way).increment(1));
     }
 
-    pub(super) fn memory(&self, what: &'static str) {
+    pub(crate) fn memory(&self, what: &'static str) {
         self.with(|| counter!("fanfold_memory_total", "what" => what).increment(1));
     }
 
-    pub(super) fn outcome(&self, format: &'static str, family: &str, outcome: Outcome) {
+    pub(crate) fn outcome(&self, format: &'static str, family: &str, outcome: Outcome) {
         self.with(|| {
             let labels = [
                 ("format", format.to_owned()),
@@ -73,7 +73,7 @@ impl Counters {
         });
     }
 
-    pub(super) fn sizes(&self, came: u64, sent: u64) {
+    pub(crate) fn sizes(&self, came: u64, sent: u64) {
         self.with(|| {
             for (side, tokens) in [("came", came), ("sent", sent)] {
                 counter!("fanfold_tokens_total", "side" => side).increment(tokens);
@@ -82,7 +82,7 @@ impl Counters {
         });
     }
 
-    pub(super) fn folds(&self, n_folds: u64, folded_away: u64, n_misses: u64) {
+    pub(crate) fn folds(&self, n_folds: u64, folded_away: u64, n_misses: u64) {
         self.with(|| {
             counter!("fanfold_folds_total").increment(n_folds);
             counter!("fanfold_folded_tokens_total").increment(folded_away);
@@ -91,7 +91,7 @@ impl Counters {
     }
 
     /// New turns, and the sizes of views before and after their folds.
-    pub(super) fn turns(&self, n_turns: u64, folds: &[(u64, u64)]) {
+    pub(crate) fn turns(&self, n_turns: u64, folds: &[(u64, u64)]) {
         self.with(|| {
             counter!("fanfold_turns_total").increment(n_turns);
             for (before, after) in folds {
@@ -102,43 +102,43 @@ impl Counters {
         });
     }
 
-    pub(super) fn pressure(&self, level: &'static str) {
+    pub(crate) fn pressure(&self, level: &'static str) {
         self.with(|| counter!("fanfold_pressure_total", "level" => level).increment(1));
     }
 
-    pub(super) fn summary_written(&self, by: &'static str, tokens: u64) {
+    pub(crate) fn summary_written(&self, by: &'static str, tokens: u64) {
         self.with(|| {
             counter!("fanfold_summaries_total", "by" => by).increment(1);
             histogram!("fanfold_summary_tokens").record(tokens as f64);
         });
     }
 
-    pub(super) fn summary_flawed(&self, flaw: &'static str) {
+    pub(crate) fn summary_flawed(&self, flaw: &'static str) {
         self.with(|| counter!("fanfold_summary_flaws_total", "flaw" => flaw).increment(1));
     }
 
-    pub(super) fn summary_fell_back(&self, why: &'static str, to: &'static str) {
+    pub(crate) fn summary_fell_back(&self, why: &'static str, to: &'static str) {
         self.with(|| {
             counter!("fanfold_summary_fallbacks_total", "why" => why, "to" => to).increment(1);
         });
     }
 
-    pub(super) fn call_started(&self, format: &'static str, added: Duration, n_bytes: usize) {
+    pub(crate) fn call_started(&self, format: &'static str, added: Duration, n_bytes: usize) {
         self.with(|| {
             histogram!("fanfold_added_seconds", "format" => format).record(added);
             histogram!("fanfold_request_bytes", "format" => format).record(n_bytes as f64);
         });
     }
 
-    pub(super) fn refused(&self) {
+    pub(crate) fn refused(&self) {
         self.with(|| counter!("fanfold_refused_total").increment(1));
     }
 
-    pub(super) fn retried(&self) {
+    pub(crate) fn retried(&self) {
         self.with(|| counter!("fanfold_retried_total").increment(1));
     }
 
-    pub(super) fn first_byte(&self, format: &'static str, status: u16, after: Duration) {
+    pub(crate) fn first_byte(&self, format: &'static str, status: u16, after: Duration) {
         let class = match status / 100 {
             1 => "1xx",
             2 => "2xx",
@@ -152,7 +152,7 @@ impl Counters {
         });
     }
 
-    pub(super) fn usage(&self, usage: &ReportedUsage) {
+    pub(crate) fn usage(&self, usage: &ReportedUsage) {
         let written = usage.written.unwrap_or_default();
         let fresh = usage.input.saturating_sub(usage.read + written);
         let kinds = [("read", usage.read), ("written", written), ("fresh", fresh), ("output", usage.output)];
@@ -163,19 +163,19 @@ impl Counters {
         });
     }
 
-    pub(super) fn ended(&self, format: &'static str, exit: Exit, took: Duration) {
+    pub(crate) fn ended(&self, format: &'static str, exit: Exit, took: Duration) {
         self.with(|| {
             counter!("fanfold_ended_total", "format" => format, "exit" => exit.name()).increment(1);
             histogram!("fanfold_request_seconds", "format" => format).record(took);
         });
     }
 
-    pub(super) fn spans_dropped(&self, n_dropped: u64) {
+    pub(crate) fn spans_dropped(&self, n_dropped: u64) {
         self.with(|| counter!("fanfold_spans_dropped_total").absolute(n_dropped));
     }
 
     /// The text format of Prometheus.
-    pub(super) fn render(
+    pub(crate) fn render(
         &self,
         n_sessions: usize,
         n_in_flight: u64,
@@ -193,7 +193,7 @@ impl Counters {
     }
 
     /// Moves the samples of histograms into their buckets.
-    pub(super) fn run_upkeep(&self) {
+    pub(crate) fn run_upkeep(&self) {
         self.handle.run_upkeep();
     }
 

@@ -1,14 +1,20 @@
 //! All counts as JSON. `docs/guide/status.schema.json` is generated from these types.
 
+mod sessions; //           the sessions used last
+mod savings_report; //     the savings as text
+pub(crate) mod client; // the status of another proxy, over HTTP
+
+pub use savings_report::dollars;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Meter;
-use super::cost::BothCosts;
-use super::sessions::{SessionEntry, SessionTable};
-use super::summaries::SummaryTotals;
+use crate::meter::Meter;
+use crate::meter::cost::BothCosts;
+use crate::meter::summaries::SummaryTotals;
+use sessions::{SessionEntry, SessionTable};
 
 /// All counts of a proxy since it started.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use fanfold_provider::install_tls;
+
 use super::Status;
+use crate::send::http_clients::root_cause;
 
 /// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,8 +68,7 @@ impl StatusClient {
         if !is_web {
             return Err(wrong());
         }
-        // Fails if a crypto provider is already installed, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_tls();
         let client = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().map_err(|_| wrong())?;
         let shown = shown(&url);
         let mut url = url;
@@ -111,7 +113,5 @@ fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("no answer within {} seconds", TIMEOUT.as_secs());
     }
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let words = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
-    words.split(" (os error").next().unwrap_or_default().to_lowercase()
+    root_cause(error).split(" (os error").next().unwrap_or_default().to_lowercase()
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use fanfold_provider::install_tls;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -81,7 +82,7 @@ impl Collector {
 }
 
 /// Sends spans in the background.
-pub(super) struct Exporter {
+pub(crate) struct Exporter {
     queue: mpsc::Sender<Message>,
     n_dropped: Arc<AtomicU64>,
 }
@@ -93,8 +94,8 @@ enum Message {
 
 impl Exporter {
     /// Starts the background task on the current runtime.
-    pub(super) fn start(collector: Collector) -> Exporter {
-        let _ = rustls::crypto::ring::default_provider().install_default();
+    pub(crate) fn start(collector: Collector) -> Exporter {
+        install_tls();
         let (queue, messages) = mpsc::channel(QUEUE);
         let n_dropped = Arc::new(AtomicU64::new(0));
         tokio::spawn(export(collector, messages, Arc::clone(&n_dropped)));
@@ -102,19 +103,19 @@ impl Exporter {
     }
 
     /// Queues the spans of a request.
-    pub(super) fn queue(&self, spans: Vec<Span>) {
+    pub(crate) fn queue(&self, spans: Vec<Span>) {
         if self.queue.try_send(Message::Spans(spans)).is_err() {
             self.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// How many requests' spans were dropped: the queue was full, or the collector did not take them.
-    pub(super) fn n_dropped(&self) -> u64 {
+    pub(crate) fn n_dropped(&self) -> u64 {
         self.n_dropped.load(Ordering::Relaxed)
     }
 
     /// Sends all queued spans.
-    pub(super) async fn flush(&self) {
+    pub(crate) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         if self.queue.send(Message::Flush(done)).await.is_ok() {
             let _ = tokio::time::timeout(TIMEOUT, is_done).await;

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 /// The identity of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SpanContext {
-    pub(super) trace: u128,
-    pub(super) span: u64,
+pub(crate) struct SpanContext {
+    pub(crate) trace: u128,
+    pub(crate) span: u64,
     /// True if the trace is recorded.
-    pub(super) is_sampled: bool,
+    pub(crate) is_sampled: bool,
 }
 
 impl SpanContext {
     /// Parses a `traceparent` header.
-    pub(super) fn parse(header: &str) -> Option<SpanContext> {
+    pub(crate) fn parse(header: &str) -> Option<SpanContext> {
         let mut parts = header.trim().split('-');
         let version = hex(parts.next()?, 2)?;
         let trace = hex(parts.next()?, 32)?;
@@ -29,7 +29,7 @@ impl SpanContext {
     }
 
     /// A child of another span, or the root of a new trace.
-    pub(super) fn child_of(parent: Option<SpanContext>) -> SpanContext {
+    pub(crate) fn child_of(parent: Option<SpanContext>) -> SpanContext {
         let span = fastrand::u64(1..);
         match parent {
             Some(parent) => SpanContext { span, ..parent },
@@ -52,20 +52,20 @@ fn hex(text: &str, n_digits: usize) -> Option<u128> {
 
 /// A span.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
-    pub(super) context: SpanContext,
-    pub(super) parent: Option<u64>,
-    pub(super) name: String,
-    pub(super) kind: SpanKind,
-    pub(super) started: SystemTime,
-    pub(super) duration: Duration,
-    pub(super) attributes: Vec<(&'static str, Value)>,
-    pub(super) is_error: bool,
+pub(crate) struct Span {
+    pub(crate) context: SpanContext,
+    pub(crate) parent: Option<u64>,
+    pub(crate) name: String,
+    pub(crate) kind: SpanKind,
+    pub(crate) started: SystemTime,
+    pub(crate) duration: Duration,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+    pub(crate) is_error: bool,
 }
 
 /// The kind of a span, with its number in OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpanKind {
+pub(crate) enum SpanKind {
     /// Work of the proxy.
     Internal = 1,
     /// A request to the proxy.
@@ -76,7 +76,7 @@ pub(super) enum SpanKind {
 
 impl Span {
     /// The JSON form of OTLP.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let nanos = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
         let attributes: Vec<Value> = self
             .attributes
@@ -112,7 +112,7 @@ fn attribute(value: &Value) -> Option<Value> {
 }
 
 /// The wall clock time of an instant.
-pub(super) fn wall_time(moment: Instant) -> SystemTime {
+pub(crate) fn wall_time(moment: Instant) -> SystemTime {
     SystemTime::now().checked_sub(moment.elapsed()).unwrap_or(UNIX_EPOCH)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fanfold_core::thousands;
 
-use super::status::{Dollars, Status};
+use super::{Dollars, Status};
 
 impl Status {
     /// The savings, or those of an observing proxy that folding would have made: in all and per model family.
