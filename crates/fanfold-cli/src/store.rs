@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 use fanfold_engine::{Engine, MachineClock, store_hint, store_message};
-use fanfold_store::{MemoryStore, OpenMode, SessionId, StoreError};
+use fanfold_store::{OpenMode, SessionId, SqliteStore, StoreError};
 
 use crate::failure::{Failure, Result};
 use crate::files::output::is_same_file;
@@ -32,7 +32,7 @@ pub(crate) fn open_to_search(options: &Options) -> Result<Engine> {
 
 /// An engine in memory, with a copy of a session if it exists.
 pub(crate) fn copy_in_memory(engine: Option<&Engine>, id: &SessionId) -> Result<Engine> {
-    let copy = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
+    let copy = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
     let Some(engine) = engine else { return Ok(copy) };
     if engine.store().session(id)?.is_some() {
         copy.import_line(&engine.export_line(id)?)?;

@@ -198,7 +198,7 @@ impl ServerHandler for Server {
 #[cfg(test)]
 mod tests {
     use fanfold_engine::{Engine, MachineClock};
-    use fanfold_store::MemoryStore;
+    use fanfold_store::SqliteStore;
 
     use super::*;
     use crate::source::SourceError;
@@ -210,7 +210,7 @@ mod tests {
         fn engine(&self) -> Result<Arc<Engine>, SourceError> {
             assert!(!self.0.is_zero(), "a bug");
             std::thread::sleep(self.0);
-            Ok(Arc::new(Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock))))
+            Ok(Arc::new(Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock))))
         }
     }
 

@@ -15,11 +15,10 @@
 mod model; //    nodes, sessions, batches
 mod store; //    the trait that every store implements
 mod readable_sessions; // lists sessions even if some are corrupt
-mod in_memory; // the store in memory
 mod schema; //   the SQL schema in numbered steps
 mod database; // the code that SQLite and PostgreSQL share
 mod doctor; //   consistency checks and repairs
-mod sqlite; //   a store in one file
+mod sqlite; //   a store in one file or in memory
 #[cfg(feature = "postgres")]
 mod postgres; // a store on a server
 mod open; //     opens a store by its address
@@ -27,7 +26,6 @@ mod open; //     opens a store by its address
 pub mod search; // full text search over all sessions
 
 pub use doctor::{CheckMode, Finding, RepairStatus};
-pub use in_memory::MemoryStore;
 pub use model::{
     Batch, BlobId, CommitSummary, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession,
     Node, NodeId, Op, Relation, Role, SessionId, SessionRow, SessionUpdate,

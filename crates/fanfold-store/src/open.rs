@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::in_memory::MemoryStore;
 use crate::sqlite::{SqliteStore, database_file};
 use crate::store::{Store, StoreError};
 
@@ -32,7 +31,7 @@ fn path_part(address: &str) -> &str {
 /// `memory:`.
 pub fn open(address: &str, mode: OpenMode) -> Result<Box<dyn Store>, StoreError> {
     if address == "memory:" {
-        return Ok(Box::new(MemoryStore::default()));
+        return Ok(Box::new(SqliteStore::in_memory()));
     }
     if address.starts_with("postgres://") || address.starts_with("postgresql://") {
         return open_postgres(address, mode);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::{Extent, Tokens};
 use fanfold_engine::{Engine, FoldOutcome, MachineClock, OpenError, RequestError, RequestInput, decode};
-use fanfold_store::{MemoryStore, OpenMode, SessionFilter, SessionId, StoreError, open};
+use fanfold_store::{OpenMode, SessionFilter, SessionId, SqliteStore, StoreError, open};
 
 use crate::{Error, Folded, Options};
 
@@ -35,7 +35,7 @@ impl Store {
 
     /// A store without a file.
     pub fn in_memory() -> Store {
-        Store { engine: Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock)) }
+        Store { engine: Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock)) }
     }
 
     /// Stores the messages of a request and returns the body to send. The session is created if necessary; a body

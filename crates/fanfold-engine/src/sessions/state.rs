@@ -319,7 +319,7 @@ pub(crate) fn decode_as(
 #[cfg(test)]
 mod tests {
     use fanfold_core::{Policy, Words};
-    use fanfold_store::{Batch, MemoryStore, Millis, Op};
+    use fanfold_store::{Batch, Millis, Op, SqliteStore};
 
     use super::*;
     use crate::log::events::NewTerms;
@@ -331,7 +331,7 @@ mod tests {
             {"role":"user","content":"c"}]}"#;
         let (conversation, changes) = Conversation::decode(body, None).unwrap();
         let (frame, bytes) = BodyFrame::new(body, &conversation).blob();
-        let store = MemoryStore::default();
+        let store = SqliteStore::in_memory();
         store.commit(&Batch { ops: vec![Op::PutBlob(bytes)], ..Batch::default() }).unwrap();
         let (terms, format) = (String::new(), conversation.format().to_string());
         let began = NewTerms { terms, window: 900, reserve: 0, format, frame: frame.to_string() };

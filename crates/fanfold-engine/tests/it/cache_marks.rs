@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use fanfold_core::{Extent, Handle};
 use fanfold_engine::{Engine, FoldOutcome, NewTerms, RequestError, SessionEvent};
 use fanfold_store::{
-    Batch, BlobId, MemoryStore, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Store,
+    Batch, BlobId, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, SqliteStore, Store,
 };
 use fanfold_testkit::Rng;
 use fanfold_testkit::generators::bodies::{BodyFormat, rich};
@@ -190,7 +190,7 @@ fn moved_cache_marks_change_no_other_bytes() {
 
 #[test]
 fn moved_cache_marks_do_not_invalidate_the_cache() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let counted = Arc::new(FaultyStore::new(store, usize::MAX, FaultTiming::Before));
     let engine = engine_on(Arc::clone(&counted) as Arc<dyn Store>);
     let messages = agent_messages(20);
@@ -215,7 +215,7 @@ fn the_body_of_a_session_has_the_marks_that_were_sent_last() {
     }
     let last = agent_body(&marked(&messages));
     assert_eq!(engine.body(&id("s")).unwrap(), last);
-    let other = Engine::new(Arc::new(MemoryStore::default()), Arc::new(fanfold_engine::MachineClock));
+    let other = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(fanfold_engine::MachineClock));
     other.import_line(&engine.export_line(&id("s")).unwrap()).unwrap();
     assert_eq!(other.body(&id("s")).unwrap(), last);
     let rebuilt = other.rebuild(&id("s"), 2, &terms_of).unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use fanfold_engine::{
     Clock, Engine, FoldOutcome, LoggedEvent, RequestError, RewindTarget, SessionEvent, Terms,
 };
-use fanfold_store::{MemoryStore, Millis, Store};
+use fanfold_store::{Millis, SqliteStore, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
@@ -179,7 +179,7 @@ impl Clock for WaitingClock {
 fn while_locked(
     meanwhile: impl Fn(&dyn Store, i64) + Send + Sync + 'static,
 ) -> (FoldOutcome, i64, Arc<dyn Store>) {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let terms = terms("fanfold", 400);
     let messages = long_chat(24);
     let weak: Weak<dyn Store> = Arc::downgrade(&store);

@@ -83,7 +83,7 @@ fn defect_10_a_record_that_is_too_long_lists_the_newest_actions() {
 /// Hermes deletes the first summary if the model refuses to write the second one.
 #[test]
 fn defect_03_a_failed_fold_does_not_undo_the_last_one() {
-    let inner: Arc<dyn fanfold_store::Store> = Arc::new(fanfold_store::MemoryStore::default());
+    let inner: Arc<dyn fanfold_store::Store> = Arc::new(fanfold_store::SqliteStore::in_memory());
     let healthy = engine_on(Arc::clone(&inner));
     let terms = terms("fanfold", 400);
     let messages = long_chat(40);
@@ -254,7 +254,7 @@ fn defect_13_every_view_fits_its_room() {
 /// Hermes ignores errors of the store and continues in memory alone.
 #[test]
 fn defect_14_a_folded_view_is_sent_only_after_it_is_stored() {
-    let inner: Arc<dyn fanfold_store::Store> = Arc::new(fanfold_store::MemoryStore::default());
+    let inner: Arc<dyn fanfold_store::Store> = Arc::new(fanfold_store::SqliteStore::in_memory());
     let messages = long_chat(40);
     let terms = terms("fanfold", 400);
     for fails_at in 0..12 {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fanfold_core::{Budget, Notice, Pressure, Tokens};
 use fanfold_engine::{Engine, FoldOutcome, RequestError, RequestInput, Terms};
-use fanfold_store::{MemoryStore, Store};
+use fanfold_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
 use crate::cache_marks::{agent_body, agent_messages};
@@ -13,7 +13,7 @@ use crate::setup::{TestClock, chat, engine, engine_on, id, long_chat, request, t
 
 #[test]
 fn a_learnt_limit_is_stored() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let first = engine_on(Arc::clone(&store));
     assert!(first.record_model_limit("https://a/v1", "m", Tokens(8_000)).unwrap());
     let clock = Arc::new(TestClock::default());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::{Prices, ProviderUsage, Tokens};
 use fanfold_engine::{Engine, FoldOutcome, LengthRefusal, RequestError, RequestInput, SessionEvent, Terms};
-use fanfold_store::{MemoryStore, Store};
+use fanfold_store::{SqliteStore, Store};
 use fanfold_testkit::Rng;
 
 use crate::cache_marks::{agent_body, agent_messages};
@@ -248,7 +248,7 @@ fn a_retry_gets_the_same_bytes_after_a_correction() {
 /// The report of a cold cache may arrive after the next request or before a retry.
 #[test]
 fn a_late_report_of_a_cold_cache_changes_no_sent_bytes() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let (engine, other) = (engine_on(Arc::clone(&store)), engine_on(Arc::clone(&store)));
     let prices = Prices { write: 1.25, read: 0.1, minimum: Tokens(50), ..Prices::without_cache() };
     let terms = Terms { prices: Some(prices), ..terms("fanfold", 3_000) };

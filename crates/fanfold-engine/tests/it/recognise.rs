@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_engine::{Engine, MachineClock, RequestInput, SessionMatch};
-use fanfold_store::{MemoryStore, SessionId, Store};
+use fanfold_store::{SessionId, SqliteStore, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ struct Client {
 
 impl Client {
     fn new(format: Format) -> Client {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
         Client { engine: engine_on(Arc::clone(&store)), store, format }
     }
 
@@ -219,7 +219,7 @@ fn abandoned_messages_do_not_identify_a_session() {
 #[test]
 fn concurrent_equal_requests_get_equal_bytes() {
     // The threads wait for each other's lock, so this needs the real clock.
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let engine = Engine::new(Arc::clone(&store), Arc::new(MachineClock));
     let client = Client { engine, store, format: Format::Anthropic };
     let messages = agent_messages(60);

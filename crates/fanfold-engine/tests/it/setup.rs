@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
 use fanfold_engine::{Clock, Engine, RequestInput, RequestOutcome, Terms};
-use fanfold_store::{MemoryStore, Millis, SessionId, Store};
+use fanfold_store::{Millis, SessionId, SqliteStore, Store};
 pub(crate) use fanfold_testkit::generators::long_chat::long_chat_in_turns as long_chat;
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl Clock for TestClock {
 }
 
 pub(crate) fn engine() -> Engine {
-    engine_on(Arc::new(MemoryStore::default()))
+    engine_on(Arc::new(SqliteStore::in_memory()))
 }
 
 pub(crate) fn engine_on(store: Arc<dyn Store>) -> Engine {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fanfold_core::Extent;
 use fanfold_engine::{Engine, FoldOutcome, Import, RequestError};
-use fanfold_store::{EndReason, MemoryStore, SessionFilter, Store};
+use fanfold_store::{EndReason, SessionFilter, SqliteStore, Store};
 
 use crate::faulty_store::{FaultTiming, FaultyStore};
 use crate::setup::{chat, engine, engine_on, id, long_chat, request, terms};
@@ -26,7 +26,7 @@ fn check_faults(when: FaultTiming) -> usize {
     let terms = terms("fanfold", 400);
     let mut fails_at = 0;
     loop {
-        let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let inner: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
         let faulty = Arc::new(FaultyStore::new(Arc::clone(&inner), fails_at, when));
         let failing = engine_on(Arc::clone(&faulty) as Arc<dyn Store>);
         let mut n_troubles = 0;
@@ -87,7 +87,7 @@ fn rotation_is_atomic() {
     for when in [FaultTiming::Before, FaultTiming::After] {
         let mut fails_at = 0;
         loop {
-            let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
+            let inner: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
             let healthy = engine_on(Arc::clone(&inner));
             request(&healthy, "s", &bodies()[4], &terms("fanfold", 400));
             healthy.set_title(&id("s"), "Night run").unwrap();
@@ -121,7 +121,7 @@ fn rotation_is_atomic() {
 
 #[test]
 fn requests_are_folded_when_locks_fail() {
-    let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let inner: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let mut faulty = FaultyStore::new(inner, usize::MAX, FaultTiming::Before);
     faulty.has_broken_locks = true;
     let engine = engine_on(Arc::new(faulty));
@@ -131,7 +131,7 @@ fn requests_are_folded_when_locks_fail() {
 
 #[test]
 fn an_expired_lock_is_taken_over_and_a_valid_one_respected() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let engine = engine_on(Arc::clone(&store));
     let (bodies, terms) = (bodies(), terms("fanfold", 400));
     request(&engine, "s", &bodies[0], &terms);
@@ -152,7 +152,7 @@ fn an_expired_lock_is_taken_over_and_a_valid_one_respected() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_lock_of_a_dead_local_process_is_taken_over() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
     let engine = engine_on(Arc::clone(&store));
     let (bodies, terms) = (bodies(), terms("fanfold", 400));
     request(&engine, "s", &bodies[0], &terms);
@@ -194,7 +194,7 @@ fn a_request_is_forwarded_unchanged_after_a_panic() {
 fn import_is_atomic() {
     let messages: Vec<_> = long_chat(9).iter().map(|message| (message.to_string(), None)).collect();
     for fails_at in 0..8 {
-        let inner: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let inner: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
         let failing =
             engine_on(Arc::new(FaultyStore::new(Arc::clone(&inner), fails_at, FaultTiming::Before)));
         let import = Import { format: "chat".into(), messages: messages.clone(), ..Import::default() };

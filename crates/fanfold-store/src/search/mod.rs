@@ -17,7 +17,6 @@ pub(crate) use index::backlog::IndexBacklog;
 pub(crate) use index::lookup::{
     INDEX_BATCH, Index, has_pending, index_pending, rebuild, remove_messages, search,
 };
-pub(crate) use index::memory::MemoryIndex;
 #[cfg(feature = "postgres")]
 pub(crate) use index::postgres::PostgresIndex;
 pub(crate) use index::sqlite::SqliteIndex;
@@ -28,7 +27,6 @@ pub use replies::request::{DateOrder, NoProfiles, Profiles, SearchError, SearchR
 pub use replies::{
     BrowseReply, BrowsedSession, DiscoverReply, ReadReply, ScrollReply, SearchReply, Searcher, SessionMeta,
 };
-pub(crate) use spec::{Candidate, HitCollector, Ownership, sort};
 pub use spec::{HitOrder, LiveMessages, SearchHit, SearchHits, SearchSpec};
 pub use text::message_text::message_text;
 pub use text::snippet::snippet;

@@ -112,7 +112,7 @@ pub struct SearchHit {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) number: u64,
-    /// The lane; 0 in the memory store, which has no lanes.
+    /// The lane.
     pub(crate) lane: i64,
     pub(crate) depth: u32,
     pub(crate) at: Millis,

@@ -26,7 +26,12 @@ pub(super) enum Access {
     Read,
     /// For reading a file in a read-only folder, where no process can be writing to it.
     Immutable,
+    /// For reading and writing a database in memory, which is lost when its only connection is closed.
+    Memory,
 }
+
+/// The path of a database in memory.
+pub(super) const MEMORY: &str = ":memory:";
 
 /// Returns the database file of a path, which may be a folder.
 pub(crate) fn database_file(path: &Path) -> PathBuf {

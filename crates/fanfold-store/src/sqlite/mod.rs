@@ -1,7 +1,7 @@
-//! A store in one SQLite file.
+//! A store in one SQLite file, or in memory.
 //!
 //! One connection writes, and others read concurrently. A batch is one immediate transaction in the write-ahead log,
-//! synced before it is acknowledged.
+//! synced before it is acknowledged. A store in memory has one connection, which also reads.
 
 mod connect; //  opens and configures connections
 mod error; //    converts SQLite's errors
@@ -46,7 +46,7 @@ impl Default for BusyPolicy {
 /// The maximum number of idle reading connections.
 const MAX_IDLE_READERS: usize = 8;
 
-/// A store in a SQLite file.
+/// A store in a SQLite file, or in memory.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -88,12 +88,21 @@ impl SqliteStore {
         Ok(store)
     }
 
+    /// Creates an empty store in memory, for tests and for use without files.
+    pub fn in_memory() -> SqliteStore {
+        SqliteStore::new(connect::MEMORY.into(), connect::Access::Memory, BusyPolicy::default())
+    }
+
     fn new(path: PathBuf, access: connect::Access, busy_policy: BusyPolicy) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
         SqliteStore { path, access, busy_policy, writer, readers, backlog: IndexBacklog::default() }
     }
 
-    /// The database file.
+    fn is_writable(&self) -> bool {
+        matches!(self.access, connect::Access::Write | connect::Access::Memory)
+    }
+
+    /// The database file; `:memory:` for a store in memory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +112,7 @@ impl SqliteStore {
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.access != connect::Access::Write {
+        if !self.is_writable() {
             return Err(StoreError::ReadOnly(self.path.display().to_string()));
         }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,8 +124,8 @@ impl SqliteStore {
             let result = transaction(&connection, "BEGIN IMMEDIATE", &mut work);
             let is_sound =
                 !matches!(result, Err(StoreError::Other(_) | StoreError::Corrupt(_) | StoreError::DiskFull));
-            // After a disk error the connection is not reused.
-            if is_sound && connection.is_autocommit() {
+            // After a disk error the connection is not reused. In memory, it is the only one.
+            if self.access == connect::Access::Memory || (is_sound && connection.is_autocommit()) {
                 *writer = Some(connection);
             }
             result
@@ -128,6 +137,9 @@ impl SqliteStore {
         &self,
         mut work: impl FnMut(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if self.access == connect::Access::Memory {
+            return self.write(work);
+        }
         self.retry_while_busy(|| {
             let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let connection = match pooled {
@@ -147,6 +159,9 @@ impl SqliteStore {
         &self,
         work: impl Fn(&Path, Duration) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if self.access == connect::Access::Memory {
+            return Err(StoreError::Corrupt("a store in memory has no file to rebuild".into()));
+        }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.clear();
@@ -229,7 +244,7 @@ impl Store for SqliteStore {
 
     fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError> {
         // Ignore errors: with an outdated index a search is slower, but finds the same.
-        if self.access == connect::Access::Write {
+        if self.is_writable() {
             let _ = self.catch_up_index();
         }
         self.read_sql(|sql| search::search(sql, &SqliteIndex, spec))

@@ -1,6 +1,7 @@
 //! Many writers on one store: no batch is lost or written twice, and no writer sees an error.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_store::{LockOutcome, Millis, SqliteStore, Store};
@@ -10,7 +11,7 @@ use crate::writer_process::{OWN_SESSIONS_ONLY, StoreState, WriterProcess, findin
 
 /// Runs threads that each open a store and write to their own session and to a shared one until the time is over.
 /// Returns the number of batches.
-fn write_concurrently(n_threads: usize, time: Duration, open: impl Fn() -> Box<dyn Store> + Sync) -> u64 {
+fn write_concurrently(n_threads: usize, time: Duration, open: impl Fn() -> Arc<dyn Store> + Sync) -> u64 {
     write(&*open(), vec![create("shared")]);
     let n_all: u64 = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..n_threads)
@@ -76,7 +77,7 @@ fn thirty_two_writers_on_one_file() {
         })
         .collect();
     let n_batches =
-        write_concurrently(24, time(Duration::from_secs(3)), || Box::new(SqliteStore::open(&path).unwrap()));
+        write_concurrently(24, time(Duration::from_secs(3)), || Arc::new(SqliteStore::open(&path).unwrap()));
     let mut n_processes = 0;
     for (pid, reader) in readers {
         assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
@@ -87,10 +88,17 @@ fn thirty_two_writers_on_one_file() {
 }
 
 #[test]
+fn eight_writers_on_one_store_in_memory() {
+    let store = Arc::new(SqliteStore::in_memory());
+    let n_batches = write_concurrently(8, time(Duration::from_secs(1)), || store.clone());
+    eprintln!("{n_batches} batches of 8 threads");
+}
+
+#[test]
 fn thirty_two_writers_on_one_server() {
     let Some(database) = crate::cluster::database() else { return };
     let n_batches = write_concurrently(32, time(Duration::from_secs(2)).min(Duration::from_secs(20)), || {
-        crate::cluster::open(&database)
+        crate::cluster::open(&database).into()
     });
     eprintln!("{n_batches} batches of 32 threads");
 }

@@ -57,7 +57,7 @@ fn check_findings(store: &dyn Store, found: &str, repaired: &str, remaining: &st
 #[test]
 fn intact_store_has_no_findings() {
     check_damage("SELECT 1", "", "", "");
-    let memory = fanfold_store::MemoryStore::default();
+    let memory = fanfold_store::SqliteStore::in_memory();
     fill_store(&memory);
     assert_eq!(memory.check(CheckMode::Report).unwrap(), []);
 }

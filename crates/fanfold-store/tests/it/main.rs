@@ -6,7 +6,7 @@
 macro_rules! every_store {
     ($($name:ident),* $(,)?) => {
         mod memory {
-            $(#[test] fn $name() { super::$name(&fanfold_store::MemoryStore::default()); })*
+            $(#[test] fn $name() { super::$name(&fanfold_store::SqliteStore::in_memory()); })*
         }
         mod sqlite {
             $(#[test] fn $name() {
@@ -26,6 +26,7 @@ macro_rules! every_store {
 mod shorthand; //          short functions to write batches and read sessions
 mod cluster; //            a temporary PostgreSQL server
 mod contract; //           the test suite that every store passes
+mod reference_model; //    a simple store to compare stores with
 mod model; //              random batches have the same results in every store
 mod postgres; //           tests of PostgreSQL only
 mod lost_commit; //        connections that break at a commit

@@ -1,13 +1,14 @@
-//! Compares every store with the memory store on random batches.
+//! Compares every store with a reference model on random batches.
 
 use std::collections::BTreeMap;
 
 use fanfold_store::{
-    Batch, EndReason, MemoryStore, Millis, NewMessage, Node, NodeId, Op, Relation, SessionFilter,
-    SessionUpdate, SqliteStore, Store,
+    Batch, EndReason, Millis, NewMessage, Node, NodeId, Op, Relation, SessionFilter, SessionUpdate,
+    SqliteStore, Store,
 };
 use proptest::prelude::*;
 
+use crate::reference_model::ReferenceModel;
 use crate::shorthand::*;
 
 /// The seed of a random operation: the session, the kind of operation, the text, and an earlier message.
@@ -85,9 +86,9 @@ fn read_all(store: &dyn Store, seen: &[NodeId]) -> BTreeMap<String, String> {
     answers
 }
 
-/// Writes the same batches to a memory store and to `store`, and compares all results.
+/// Writes the same batches to a reference model and to `store`, and compares all results.
 pub(crate) fn compare(store: &dyn Store, batches: &[(Vec<Seed>, u8)]) {
-    let model = MemoryStore::default();
+    let model = ReferenceModel::default();
     let mut seen: Vec<NodeId> = Vec::new();
     for (i, (seeds, extra)) in batches.iter().enumerate() {
         let ops: Vec<Op> = seeds.iter().map(|seed| op(*seed, &seen)).collect();
@@ -129,7 +130,7 @@ pub(crate) fn n_cases(n: u32) -> u32 {
 }
 
 #[test]
-fn sqlite_behaves_like_memory() {
+fn sqlite_behaves_like_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let n = std::cell::Cell::new(0);
     let mut runner = runner(60);
@@ -143,7 +144,7 @@ fn sqlite_behaves_like_memory() {
 }
 
 #[test]
-fn postgres_behaves_like_memory() {
+fn postgres_behaves_like_the_model() {
     let Some(database) = crate::cluster::database() else { return };
     let mut runner = runner(25);
     let result = runner.run(&(batches(),), |(batches,)| {

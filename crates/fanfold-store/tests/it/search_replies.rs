@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use fanfold_store::search::{LiveMessages, Profiles, SearchRequest, Searcher};
-use fanfold_store::{EndReason, MemoryStore, Op, Relation, SessionUpdate, SqliteStore, Store, StoreError};
+use fanfold_store::{EndReason, Op, Relation, SessionUpdate, SqliteStore, Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::search::{begin, say};
 use crate::shorthand::*;
 
 /// A week of work: a long session and its fork, a rotated session, a job, and a subagent's session.
-fn week() -> MemoryStore {
-    let store = MemoryStore::default();
+fn week() -> SqliteStore {
+    let store = SqliteStore::in_memory();
     let day = 86_400_000;
     begin(&store, "monday", day, "cli");
     say(&store, "monday", day, "system", "You are a careful engineer. Mind the parser.");
@@ -420,7 +420,7 @@ fn other_profiles_are_opened_read_only() {
 
 #[test]
 fn discover_truncates_long_texts_and_scroll_does_not() {
-    let store = MemoryStore::default();
+    let store = SqliteStore::in_memory();
     begin(&store, "a", 0, "cli");
     let long = format!("needle {}", "x ".repeat(10_000));
     say(&store, "a", 0, "user", &long);
@@ -434,8 +434,8 @@ fn discover_truncates_long_texts_and_scroll_does_not() {
 }
 
 /// The conversation in the guide.
-fn store_of_the_guide() -> MemoryStore {
-    let store = MemoryStore::default();
+fn store_of_the_guide() -> SqliteStore {
+    let store = SqliteStore::in_memory();
     let at = 1_794_733_200_000;
     begin(&store, "kiln", at, "cli");
     say(&store, "kiln", at, "user", "why does the kiln sensor read 0 after a restart?");

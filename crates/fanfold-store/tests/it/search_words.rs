@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fanfold_store::search::{Query, SearchSpec, message_text, words};
-use fanfold_store::{MemoryStore, Millis, NewMessage, Node, Op, SqliteStore, Store};
+use fanfold_store::{Millis, NewMessage, Node, Op, SqliteStore, Store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
@@ -45,18 +45,18 @@ struct TextMessage {
     text: String,
 }
 
-/// Stores messages at different times, and searches each by some words of its text; every `every`th one among all
-/// messages. Returns the number of checked words.
+/// Stores messages at different times with `writer`, and searches each with `reader` by some words of its text; every
+/// `every`th one among all messages. Returns the number of checked words.
 fn check(
-    store: &dyn Store,
+    (writer, reader): (&dyn Store, &dyn Store),
     messages: &[TextMessage],
     pick: &mut dyn FnMut(usize) -> usize,
     (n_words, every): (usize, usize),
 ) -> usize {
     let new =
         |(message, at): (&TextMessage, i64)| NewMessage { json: message.json.clone(), at: Some(Millis(at)) };
-    write(store, vec![create("a"), Op::Append(id("a"), messages.iter().zip(1..).map(new).collect())]);
-    let nodes = store.chain(store.session(&id("a")).unwrap().unwrap().tip.unwrap(), 0..u32::MAX).unwrap();
+    write(writer, vec![create("a"), Op::Append(id("a"), messages.iter().zip(1..).map(new).collect())]);
+    let nodes = writer.chain(writer.session(&id("a")).unwrap().unwrap().tip.unwrap(), 0..u32::MAX).unwrap();
     let mut n_checked = 0;
     for (node, message) in nodes.into_iter().zip(messages) {
         let text_words = words(&message.text);
@@ -73,7 +73,7 @@ fn check(
             n_checked += 1;
             let word = &text_words[i];
             let look = |query: String| {
-                assert!(finds(store, &query, &node, scope), "{query:?} does not find {}", node.json);
+                assert!(finds(reader, &query, &node, scope), "{query:?} does not find {}", node.json);
             };
             look(word.clone());
             // A few letters change when they are converted to upper case and back.
@@ -153,7 +153,7 @@ fn is_long() -> bool {
     std::env::var_os("FANFOLD_MANY").is_some()
 }
 
-fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
+fn check_generated(with_stores: impl Fn(&mut dyn FnMut(&dyn Store, &dyn Store))) {
     let cases = if is_long() { 100 } else { 4 };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let messages = proptest::collection::vec((text(), any::<u8>()), 1..30);
@@ -167,8 +167,8 @@ fn check_generated(with_store: impl Fn(&mut dyn FnMut(&dyn Store))) {
                 turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (turn >> 33) % n
             };
-            with_store(&mut |store| {
-                check(store, &messages, &mut pick, (6, 1));
+            with_stores(&mut |writer, reader| {
+                check((writer, reader), &messages, &mut pick, (6, 1));
             });
             Ok(())
         })
@@ -192,39 +192,30 @@ fn check_recorded(store: &dyn Store, n_long: usize) {
     let start = std::time::Instant::now();
     // Search about a hundred of them among all messages.
     let every = messages.len().div_ceil(100);
-    let n_checked = check(store, &messages, &mut pick, (n_words, every));
+    let n_checked = check((store, store), &messages, &mut pick, (n_words, every));
     eprintln!("{n_checked} words of {} recorded messages in {:.1?}", messages.len(), start.elapsed());
 }
 
-/// A store in a temporary folder.
-struct TemporaryStore(
-    SqliteStore,
-    #[expect(dead_code, reason = "dropping it removes the folder")] tempfile::TempDir,
-);
-
-fn sqlite() -> TemporaryStore {
-    let folder = tempfile::tempdir().unwrap();
-    TemporaryStore(SqliteStore::open(folder.path()).unwrap(), folder)
-}
-
 #[test]
-fn every_word_of_a_generated_message_finds_it_in_memory() {
-    check_generated(|check| check(&MemoryStore::default()));
+fn every_word_of_a_generated_message_finds_it_before_it_is_indexed() {
+    check_generated(|check| {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = SqliteStore::open(folder.path()).unwrap();
+        check(&writer, &SqliteStore::open_read_only(folder.path()).unwrap());
+    });
 }
 
 #[test]
 fn every_word_of_a_generated_message_finds_it_in_sqlite() {
-    check_generated(|check| check(&sqlite().0));
-}
-
-#[test]
-fn every_word_of_a_recorded_message_finds_it_in_memory() {
-    check_recorded(&MemoryStore::default(), 1_000);
+    check_generated(|check| {
+        let store = SqliteStore::in_memory();
+        check(&store, &store);
+    });
 }
 
 #[test]
 fn every_word_of_a_recorded_message_finds_it_in_sqlite() {
-    check_recorded(&sqlite().0, 5_000);
+    check_recorded(&SqliteStore::in_memory(), 5_000);
 }
 
 #[test]
@@ -232,7 +223,8 @@ fn every_word_of_a_generated_message_finds_it_in_postgres() {
     let Some(database) = crate::cluster::database() else { return };
     check_generated(|check| {
         crate::postgres::drop_store(&database);
-        check(&*crate::cluster::open(&database));
+        let store = crate::cluster::open(&database);
+        check(&*store, &*store);
     });
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Transcript, Words};
 use fanfold_engine::{Engine, FoldOutcome, MachineClock, RecallOffer, RequestInput, Terms};
-use fanfold_store::{MemoryStore, SessionId};
+use fanfold_store::{SessionId, SqliteStore};
 use fanfold_testkit::Rng;
 use fanfold_testkit::contracts::api_rules::{find_regression, missing_user_text, user_texts, violations};
 use fanfold_testkit::generators::bodies::BodyFormat;
@@ -105,7 +105,7 @@ fn check_conversation(kind: BodyFormat, seed: u64) -> Result<RequestCounts, Stri
     let mut rng = Rng::new(seed ^ 0xf01d);
     // The unfoldable part must fit, because an overflow shows nothing.
     let window = unfoldable_tokens(kind, last) + [80, 200, 500, 1_500][rng.below(4)];
-    let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
+    let engine = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
     let terms = terms(policy, window);
     let mut sums = RequestCounts::default();
     let mut sessions = BTreeSet::new();

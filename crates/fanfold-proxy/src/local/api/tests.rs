@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use fanfold_core::{Budget, Policy, Tokens, Words};
 use fanfold_engine::{Engine, FoldOutcome, MachineClock, RequestInput, Terms};
-use fanfold_store::{MemoryStore, SessionId};
+use fanfold_store::{SessionId, SqliteStore};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -18,7 +18,7 @@ use super::{Engines, PATH, router};
 
 /// An engine with a session that was folded.
 fn engine() -> Arc<Engine> {
-    let engine = Engine::new(Arc::new(MemoryStore::default()), Arc::new(MachineClock));
+    let engine = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
     let terms = Terms {
         engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::fanfold(),

@@ -20,8 +20,6 @@ pub(crate) struct MemoryIndex {
     lengths: HashMap<u64, u32>,
     /// The number of words in all messages.
     n_words: u64,
-    /// The number of the last indexed message.
-    last_number: u64,
     /// Set if the index contains only the words of a query and only some of the messages.
     statistics: Option<WordStatistics>,
 }
@@ -47,11 +45,6 @@ impl MemoryIndex {
         index
     }
 
-    /// Returns the number of the last indexed message.
-    pub(crate) fn last_number(&self) -> u64 {
-        self.last_number
-    }
-
     /// Indexes a message. Messages must be added in ascending order of their numbers.
     pub(crate) fn add(&mut self, number: u64, json: &str) {
         let mut n_words = 0;
@@ -69,17 +62,6 @@ impl MemoryIndex {
         });
         self.lengths.insert(number, n_words);
         self.n_words += u64::from(n_words);
-        self.last_number = number;
-    }
-
-    /// Removes all messages whose number `is_kept` rejects.
-    pub(crate) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
-        self.positions.retain(|_, messages| {
-            messages.retain(|number, _| is_kept(*number));
-            !messages.is_empty()
-        });
-        self.lengths.retain(|number, _| is_kept(*number));
-        self.n_words = self.lengths.values().map(|length| u64::from(*length)).sum();
     }
 
     /// Returns up to `limit` words that match a pattern, the shortest first, because they are closest to the pattern.
