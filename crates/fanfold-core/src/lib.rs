@@ -15,28 +15,20 @@ mod engine; //    the interface of an engine
 mod examples; //  the examples in headers
 
 pub use actions::tool_rule::{ToolFold, ToolRule};
-pub use actions::{
-    Action, CallStatus, FileRead, LineRange, ReadLines, TestCounts, Verb, Verdict, call_status,
-    describe_call, overtakes, parse_action,
-};
+pub use actions::{Verb, Verdict, call_status, describe_call, overtakes, parse_action};
 pub use engine::{
-    Engine, EngineFactory, EngineSetup, EngineStatus, FoldAdvice, FoldRequest, SessionTransition, ToolOffer,
-    UnknownEngine,
+    Engine, EngineFactory, EngineSetup, EngineStatus, FoldAdvice, FoldRequest, SessionTransition,
 };
-pub use fold::digest::segment::{Segment, SegmentPart};
-pub use fold::draft::Draft;
-pub use fold::economy::{Economy, FoldDecision, FoldEstimate};
-pub use fold::ledger::{Fold, Ledger};
+pub use fold::digest::segment::Segment;
+pub use fold::economy::Economy;
+pub use fold::ledger::Ledger;
 pub use fold::originals::Original;
-pub use fold::passes::Pass;
-pub use fold::policy::{
-    Digest, Head, LateSystemReach, Policy, Reach, Stage, SummaryCounts, Tail, UserTextReach,
-};
-pub use fold::receipt::{Contributor, FoldTarget, FoldedItem, Notice, Overflow, PassReport, Reason, Receipt};
-pub use fold::step::{StepInput, StepOutcome, step};
-pub use model::budget::{Budget, Cadence, CadenceError, Pressure, Strategy, StrategyError};
+pub use fold::policy::Policy;
+pub use fold::receipt::{Contributor, FoldTarget, FoldedItem, Notice, Overflow, Reason, Receipt};
+pub use fold::step::{StepInput, step};
+pub use model::budget::{Budget, Cadence, Pressure, Strategy};
 pub use model::event::Event;
-pub use model::handle::{Handle, HandleError};
+pub use model::handle::Handle;
 pub use model::location::Place;
 pub use model::parallel::{ParallelMap, Sequential, Task, parallel_map};
 pub use model::prices::{CacheBoundary, PriceCliff, Prices};
@@ -44,22 +36,21 @@ pub use model::summary::Summary;
 pub use model::tokens::{Count, FrameCosts, Tokens, Words, thousands};
 pub use model::transcript::{
     Body, Call, CallId, Entry, EntryId, Media, NO_RESULT, OPENING, Origin, Outcome, Prompt, Speaker, Step,
-    Transcript, Turn,
+    Transcript,
 };
 pub use model::usage::ProviderUsage;
 pub use model::view::{Edit, Item, View, Voice};
-pub use notation::{NotationError, parse, print_entries, print_view};
-pub use output::assemble::assemble;
+pub use notation::{parse, print_entries, print_view};
 pub use output::check::{ViewFault, check, check_deeply};
 pub use output::feedback::{Feedback, FoldReport, FoldStatus, SummaryStatus};
 pub use output::metrics::Metrics;
 pub use output::pressure::new_pressure_level;
-pub use output::recall::{Extent, RecallError, find_by_content, open_original, recall, recall_in_context};
+pub use output::recall::{Extent, RecallError, find_by_content, open_original, recall};
 pub use output::recount::recount;
-pub use output::working_context::{SeenFile, WorkingContext, working_context};
+pub use output::working_context::{WorkingContext, working_context};
 pub use presets::{ALL_PASSES, Rules};
 pub use select::analysis::Analysis;
 pub use session::{Session, ViewError};
 pub use text::condense::{
-    CondenseOptions, ContentKind, FileExcerpt, Outlines, condense, condense_input, default_room, detect_kind,
+    CondenseOptions, ContentKind, FileExcerpt, condense, condense_input, default_room, detect_kind,
 };

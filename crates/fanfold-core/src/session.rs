@@ -108,7 +108,7 @@ impl<'c> Session<'c> {
     }
 
     /// Discards all entries and folds.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let (parallel, prices) = (self.parallel, self.prices.take());
         *self = Session { parallel, prices, ..Session::new(self.policy.clone(), self.budget, self.counter) };
     }
@@ -117,7 +117,7 @@ impl<'c> Session<'c> {
     ///
     /// If our count is an estimate, the report replaces it, so that a view that is known to fit is not folded because
     /// of an overestimate.
-    pub fn report_usage(&mut self, usage: ProviderUsage) {
+    pub(crate) fn report_usage(&mut self, usage: ProviderUsage) {
         self.usage = Some(usage);
         let (counted, reported) = (self.view.tokens, usage.input);
         let is_correction = counted > Tokens::ZERO && reported > Tokens::ZERO && !self.counter.is_exact();
@@ -127,7 +127,7 @@ impl<'c> Session<'c> {
     }
 
     /// The provider's last report.
-    pub fn usage(&self) -> Option<ProviderUsage> {
+    pub(crate) fn usage(&self) -> Option<ProviderUsage> {
         self.usage
     }
 
@@ -288,7 +288,7 @@ impl<'c> Session<'c> {
     }
 
     /// Weighs the cost of a fold against its savings; `None` if the session does not fold by price.
-    pub fn weighed(&self) -> Option<FoldEstimate> {
+    pub(crate) fn weighed(&self) -> Option<FoldEstimate> {
         let (prices, economy) = (self.prices.as_ref()?, self.policy.economy?);
         Some(estimate_fold(&self.ledger().account, &economy.limited_to(self.budget.room()), prices))
     }

@@ -16,7 +16,8 @@ mod description; // one-line descriptions
 
 pub use description::describe_call;
 pub(crate) use description::{describe_with_failure, short_name};
-pub use status::{CallStatus, TestCounts, Verdict, call_status};
+pub(crate) use status::CallStatus;
+pub use status::{Verdict, call_status};
 
 use crate::actions::tool_rule::ToolRule;
 use crate::model::transcript::Call;

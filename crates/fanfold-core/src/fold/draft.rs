@@ -29,7 +29,7 @@ use crate::text::slices::{SLICE, slices};
 const MAX_SLICES: u64 = 48;
 
 /// A view under construction.
-pub struct Draft<'a> {
+pub(crate) struct Draft<'a> {
     pub(crate) transcript: &'a Transcript,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) analysis: &'a mut Analysis,
@@ -97,12 +97,12 @@ impl<'a> Draft<'a> {
     }
 
     /// The cost of the view with the folds so far.
-    pub fn total(&self) -> Tokens {
+    pub(crate) fn total(&self) -> Tokens {
         self.ledger.total_without_summary(self.transcript)
     }
 
     /// The unfolded results that may be folded, oldest first.
-    pub fn results(&self) -> Vec<(Place, &'a str)> {
+    pub(crate) fn results(&self) -> Vec<(Place, &'a str)> {
         let mut found = Vec::new();
         for (id, call) in self.calls() {
             let place = Place::Result(id);
@@ -114,13 +114,13 @@ impl<'a> Draft<'a> {
     }
 
     /// The entries that are in no segment, oldest first.
-    pub fn in_view(&self) -> impl Iterator<Item = (EntryId, &'a Entry)> {
+    pub(crate) fn in_view(&self) -> impl Iterator<Item = (EntryId, &'a Entry)> {
         let transcript = self.transcript;
         self.in_view.iter().map(move |&id| (id, transcript.entry(id)))
     }
 
     /// All calls of steps that are in no segment, oldest first.
-    pub fn calls(&self) -> Vec<(CallId, &'a Call)> {
+    pub(crate) fn calls(&self) -> Vec<(CallId, &'a Call)> {
         let transcript = self.transcript;
         let mut found = Vec::new();
         for &id in &self.in_view {
@@ -132,13 +132,13 @@ impl<'a> Draft<'a> {
     }
 
     /// The locations that may be folded, including folded ones that may become shorter, oldest first.
-    pub fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
+    pub(crate) fn places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
         let places = self.in_view.iter().flat_map(|&id| places_of(self.transcript.entry(id), id));
         places.filter(|place| wanted(*place) && self.may_fold(*place)).collect()
     }
 
     /// The unfolded locations that may be folded, oldest first.
-    pub fn unfolded_places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
+    pub(crate) fn unfolded_places(&self, wanted: impl Fn(Place) -> bool) -> Vec<Place> {
         let mut places = self.places(wanted);
         places.retain(|place| self.ledger.fold_at(*place).is_none());
         places
@@ -149,13 +149,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Folds a text to a few words and the handle: `[words, 2243bf1f]`. Returns whether it was folded.
-    pub fn fold(&mut self, place: Place, words: &str) -> bool {
+    pub(crate) fn fold(&mut self, place: Place, words: &str) -> bool {
         self.fold_to(place, |tag| format!("[{words}, {tag}]"))
     }
 
     /// Folds a text to a stub. The callback receives a tag that the stub must contain: the handle, and the handles of
     /// the slices if the text is large.
-    pub fn fold_to(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
+    pub(crate) fn fold_to(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
         self.may_shorten(place) && {
             let (handles, tag) = self.tag(place);
             self.replace(place, handles, &tag, stub)
@@ -264,7 +264,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns whether the stage may fold a location.
-    pub fn may_fold(&self, place: Place) -> bool {
+    pub(crate) fn may_fold(&self, place: Place) -> bool {
         let id = place.entry();
         let entry = self.transcript.entry(id);
         let reach = self.stage.reach;
@@ -332,7 +332,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns whether an entry may be absorbed by a segment.
-    pub fn may_absorb(&self, id: EntryId) -> bool {
+    pub(crate) fn may_absorb(&self, id: EntryId) -> bool {
         let i = id.index();
         let is_protected =
             i < self.head || i >= self.tail || self.anchor == Some(id) && !self.stage.reach.tail;
@@ -361,7 +361,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The entries that may be absorbed by a segment, oldest first.
-    pub fn absorbable(&self) -> Vec<EntryId> {
+    pub(crate) fn absorbable(&self) -> Vec<EntryId> {
         self.in_view.iter().copied().filter(|id| self.may_absorb(*id)).collect()
     }
 
@@ -417,7 +417,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The cost of an entry in the view.
-    pub fn cost(&self, id: EntryId) -> Tokens {
+    pub(crate) fn cost(&self, id: EntryId) -> Tokens {
         self.ledger.cost(self.transcript, id)
     }
 

@@ -162,7 +162,7 @@ impl Ledger {
     }
 
     /// The handles that are printed in the view.
-    pub fn handles_in_view(&self) -> Vec<Handle> {
+    pub(crate) fn handles_in_view(&self) -> Vec<Handle> {
         let mut handles = Vec::new();
         for state in &self.entry_states {
             if let EntryState::Edited(folds) = state {

@@ -50,7 +50,7 @@ pub struct StepOutcome {
     /// The overflow, if no view fits.
     pub overflow: Option<Overflow>,
     /// The first entry that a fold changed in the sent part of the view.
-    pub first_changed: Option<usize>,
+    pub(crate) first_changed: Option<usize>,
 }
 
 impl StepOutcome {

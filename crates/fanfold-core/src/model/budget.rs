@@ -47,7 +47,7 @@ impl Budget {
     }
 
     /// The smallest window with this room. A default reserve grows with the window; a given reserve stays the same.
-    pub fn window_for(self, room: Tokens) -> Tokens {
+    pub(crate) fn window_for(self, room: Tokens) -> Tokens {
         // A budget does not store how its reserve was chosen, so the default is recognised by its size.
         let has_default_reserve = self == Budget::of_window(self.window);
         if !has_default_reserve {

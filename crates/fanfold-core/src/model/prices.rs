@@ -67,7 +67,7 @@ impl Prices {
     }
 
     /// The price difference between writing a token to the cache and reading it.
-    pub fn write_surcharge(&self) -> f64 {
+    pub(crate) fn write_surcharge(&self) -> f64 {
         (self.write - self.read).max(0.0)
     }
 

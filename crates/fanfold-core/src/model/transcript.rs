@@ -257,7 +257,7 @@ impl Entry {
     }
 
     /// Returns whether it contains images or files.
-    pub fn has_media(&self) -> bool {
+    pub(crate) fn has_media(&self) -> bool {
         match self {
             Entry::Prompt(prompt) => !prompt.media.is_empty(),
             Entry::Step(step) => step
@@ -487,7 +487,7 @@ impl Transcript {
     }
 
     /// The newest step with a text.
-    pub fn last_text_step(&self) -> Option<EntryId> {
+    pub(crate) fn last_text_step(&self) -> Option<EntryId> {
         let has_text = |entry: &Entry| entry.step().is_some_and(|step| !step.text.as_str().trim().is_empty());
         self.entries.iter().rposition(has_text).map(EntryId::from)
     }

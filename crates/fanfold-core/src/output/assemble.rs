@@ -7,7 +7,7 @@ use crate::model::transcript::{EntryId, Transcript};
 use crate::model::view::{Edit, Item, View, Voice};
 
 /// Builds the view of a transcript with the folds of its ledger.
-pub fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
+pub(crate) fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
     let mut view = View { tokens: ledger.total(transcript), ..View::default() };
     grow(&mut view, transcript, ledger, 0);
     view.handles = ledger.handles_in_view();

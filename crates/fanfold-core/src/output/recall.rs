@@ -71,7 +71,7 @@ pub fn recall(
 /// Returns the full texts that contain the original behind a handle, each with the byte range of the original in it.
 ///
 /// Redaction needs the context: a secret may begin before the original or end after it.
-pub fn recall_in_context(
+pub(crate) fn recall_in_context(
     transcript: &Transcript,
     ledger: &Ledger,
     handle: Handle,

@@ -28,7 +28,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
 
 impl Policy {
     /// Observation masking: the last ten results stay, older ones become a placeholder.
-    pub fn mask() -> Policy {
+    pub(crate) fn mask() -> Policy {
         Policy {
             strategy: Strategy::Threshold(0),
             tail: Tail { share: 0, steps: 0, results: 10, ceiling: 1000 },

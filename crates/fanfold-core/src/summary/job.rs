@@ -232,11 +232,6 @@ impl<'c> SummaryJob<'c> {
         self.summary.clone().filter(|_| self.at > 0)
     }
 
-    /// The cost of the originals that the summary replaces.
-    pub fn replaces(&self) -> Tokens {
-        self.replaces
-    }
-
     /// The maximum cost of the summary.
     pub fn budget(&self) -> Tokens {
         self.budget

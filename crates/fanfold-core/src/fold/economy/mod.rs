@@ -109,7 +109,7 @@ pub enum FoldDecision {
 
 impl FoldDecision {
     /// Returns whether to fold.
-    pub fn is_fold(self) -> bool {
+    pub(crate) fn is_fold(self) -> bool {
         matches!(self, FoldDecision::Pays | FoldDecision::Cold | FoldDecision::Cliff(_))
     }
 }

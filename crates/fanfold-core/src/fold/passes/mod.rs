@@ -27,7 +27,7 @@ pub struct Pass {
     /// The name in reports.
     pub name: &'static str,
     /// Proposes folds until the draft costs at most the target or nothing is left to propose.
-    pub run: fn(&mut Draft<'_>, Tokens),
+    pub(crate) run: fn(&mut Draft<'_>, Tokens),
 }
 
 impl fmt::Debug for Pass {

@@ -9,7 +9,7 @@ use crate::presets::{everything_old, last_resort};
 
 impl Policy {
     /// The policy of Hamr.
-    pub fn hamr() -> Policy {
+    pub(crate) fn hamr() -> Policy {
         let summary = |name, tail| Stage {
             tail,
             reach: everything_old(),

@@ -10,7 +10,7 @@ use crate::presets::{everything_old, last_resort};
 
 impl Policy {
     /// The built-in compressor of Hermes.
-    pub fn hermes() -> Policy {
+    pub(crate) fn hermes() -> Policy {
         let normal = Stage::new("normal", vec![MEDIA, REASONING, summary::PASS]);
         Policy {
             strategy: Strategy::Threshold(500),

@@ -46,7 +46,7 @@ impl Default for Rules {
 
 impl Policy {
     /// The rule middleware with its default settings.
-    pub fn rules() -> Policy {
+    pub(crate) fn rules() -> Policy {
         Policy::rules_with(&Rules::default())
     }
 

@@ -46,7 +46,7 @@ pub use kind::detect_kind;
 pub(crate) use kind::{Condenser, Sample};
 pub(crate) use source::code::is_definition;
 pub(crate) use source::outline::CachedOutlines;
-pub use source::outline::Outlines;
+pub(crate) use source::outline::Outlines;
 pub use written::condense_input;
 
 use documents::{dense, escaped, html, json, prose, table};
