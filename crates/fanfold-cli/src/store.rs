@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
-use fanfold_engine::{Engine, MachineClock, store_hint, store_message};
+use fanfold_engine::{MachineClock, SessionEngine, store_hint, store_message};
 use fanfold_store::{OpenMode, SessionId, SqliteStore, StoreError};
 
 use crate::failure::{Failure, Result};
@@ -15,24 +15,24 @@ use crate::settings::Options;
 pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// Opens the store, creating it if necessary.
-pub(crate) fn open(options: &Options) -> Result<Engine> {
+pub(crate) fn open(options: &Options) -> Result<SessionEngine> {
     open_for(options, OpenMode::Write)
 }
 
 /// Opens an existing store for reading.
-pub(crate) fn open_read_only(options: &Options) -> Result<Engine> {
+pub(crate) fn open_read_only(options: &Options) -> Result<SessionEngine> {
     open_for(options, OpenMode::Read)
 }
 
 /// Opens an existing store for searching: for writing if possible, so that new messages can be indexed.
-pub(crate) fn open_to_search(options: &Options) -> Result<Engine> {
+pub(crate) fn open_to_search(options: &Options) -> Result<SessionEngine> {
     let reading = open_read_only(options)?;
     Ok(open(options).unwrap_or(reading))
 }
 
 /// An engine in memory, with a copy of a session if it exists.
-pub(crate) fn copy_in_memory(engine: Option<&Engine>, id: &SessionId) -> Result<Engine> {
-    let copy = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
+pub(crate) fn copy_in_memory(engine: Option<&SessionEngine>, id: &SessionId) -> Result<SessionEngine> {
+    let copy = SessionEngine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
     let Some(engine) = engine else { return Ok(copy) };
     if engine.store().session(id)?.is_some() {
         copy.import_line(&engine.export_line(id)?)?;
@@ -46,7 +46,7 @@ pub(crate) fn exists(options: &Options) -> Result<bool> {
     Ok(address.contains(':') || PathBuf::from(&address).exists())
 }
 
-fn open_for(options: &Options, mode: OpenMode) -> Result<Engine> {
+fn open_for(options: &Options, mode: OpenMode) -> Result<SessionEngine> {
     let address = address(options)?;
     if mode == OpenMode::Read && !exists(options)? {
         return Err(Failure::new(
@@ -55,7 +55,7 @@ fn open_for(options: &Options, mode: OpenMode) -> Result<Engine> {
         ));
     }
     let store = fanfold_store::open(&address, mode).map_err(|error| not_opened(&address, &error))?;
-    Ok(Engine::new(Arc::from(store), Arc::new(MachineClock)))
+    Ok(SessionEngine::new(Arc::from(store), Arc::new(MachineClock)))
 }
 
 /// Refuses to overwrite the store with an output file.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Policy, Tokens};
-use fanfold_engine::{Engine, FoldOutcome, MachineClock, RequestInput, SessionMatch, Terms};
+use fanfold_engine::{FoldOutcome, MachineClock, RequestInput, SessionEngine, SessionMatch, Terms};
 use fanfold_store::SqliteStore;
 use fanfold_tokens::o200k;
 use fanfold_wire::Format;
@@ -48,7 +48,7 @@ enum Client {
 
 fn measure(folder: &Path, n_bytes: usize, client: Client, is_folded: bool) {
     let store = SqliteStore::open(&folder.join(format!("{n_bytes}-{client:?}-{is_folded}.db"))).unwrap();
-    let engine = Engine::new(Arc::new(store), Arc::new(MachineClock));
+    let engine = SessionEngine::new(Arc::new(store), Arc::new(MachineClock));
     let format = if client == Client::Codex { Format::Responses } else { Format::Anthropic };
     let frame_bytes = FRAME_BYTES.min(n_bytes / 3);
     // Few lines per step, so that the measured steps do not make a short conversation much longer.

@@ -9,7 +9,7 @@ use crate::follow::folded_conversation::FoldedConversation;
 use crate::sessions::cache::Cache;
 
 /// Stores the messages of requests, folds them, and manages the stored sessions.
-pub struct Engine {
+pub struct SessionEngine {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cache: Cache,
@@ -74,10 +74,10 @@ pub fn store_message(error: &StoreError) -> String {
     text.split(HINT).next().unwrap_or_default().to_owned()
 }
 
-impl Engine {
+impl SessionEngine {
     /// An engine on a store.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Engine {
-        Engine { store, clock, cache: Cache::default() }
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> SessionEngine {
+        SessionEngine { store, clock, cache: Cache::default() }
     }
 
     /// The store.

@@ -17,7 +17,7 @@ mod summary_jobs; // summaries written by a model in the background
 mod io; //           export and import
 
 pub use clock::{Clock, MachineClock};
-pub use engine::{Engine, OpError, store_hint, store_message};
+pub use engine::{OpError, SessionEngine, store_hint, store_message};
 pub use follow::folded_conversation::{
     FoldOptions, FoldedConversation, Sizes, count_changes, decode, messages_of,
 };

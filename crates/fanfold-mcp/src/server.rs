@@ -197,7 +197,7 @@ impl ServerHandler for Server {
 
 #[cfg(test)]
 mod tests {
-    use fanfold_engine::{Engine, MachineClock};
+    use fanfold_engine::{MachineClock, SessionEngine};
     use fanfold_store::SqliteStore;
 
     use super::*;
@@ -207,10 +207,10 @@ mod tests {
     struct SlowSource(Duration);
 
     impl EngineSource for SlowSource {
-        fn engine(&self) -> Result<Arc<Engine>, SourceError> {
+        fn engine(&self) -> Result<Arc<SessionEngine>, SourceError> {
             assert!(!self.0.is_zero(), "a bug");
             std::thread::sleep(self.0);
-            Ok(Arc::new(Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock))))
+            Ok(Arc::new(SessionEngine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock))))
         }
     }
 

@@ -4,18 +4,18 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fanfold_engine::{Engine, MachineClock, store_hint, store_message};
+use fanfold_engine::{MachineClock, SessionEngine, store_hint, store_message};
 use fanfold_store::search::{Query, SearchSpec};
 use fanfold_store::{OpenMode, StoreError, open, store_file};
 
 /// Provides the engine for each tool call.
 pub(crate) trait EngineSource: Send + Sync {
     /// The engine on the sessions.
-    fn engine(&self) -> Result<Arc<Engine>, SourceError>;
+    fn engine(&self) -> Result<Arc<SessionEngine>, SourceError>;
 
     /// The engine to search with. If the store is writable, this one keeps the search index up to date; the engine for
     /// reading would index new messages again for each search.
-    fn engine_to_search(&self) -> Result<Arc<Engine>, SourceError> {
+    fn engine_to_search(&self) -> Result<Arc<SessionEngine>, SourceError> {
         self.engine()
     }
 }
@@ -36,9 +36,9 @@ pub(crate) struct StoreSource {
 }
 
 struct OpenStore {
-    engine: Arc<Engine>,
+    engine: Arc<SessionEngine>,
     /// Started by the first search, and set when the index is up to date.
-    to_search: Option<Arc<OnceLock<Arc<Engine>>>>,
+    to_search: Option<Arc<OnceLock<Arc<SessionEngine>>>>,
     file: Option<FileId>,
 }
 
@@ -79,11 +79,11 @@ impl StoreSource {
 }
 
 impl EngineSource for StoreSource {
-    fn engine(&self) -> Result<Arc<Engine>, SourceError> {
+    fn engine(&self) -> Result<Arc<SessionEngine>, SourceError> {
         self.with(|open| Arc::clone(&open.engine))
     }
 
-    fn engine_to_search(&self) -> Result<Arc<Engine>, SourceError> {
+    fn engine_to_search(&self) -> Result<Arc<SessionEngine>, SourceError> {
         self.with(|open| {
             let ready = open.to_search.get_or_insert_with(|| start_indexing(self.address.clone()));
             Arc::clone(ready.get().unwrap_or(&open.engine))
@@ -91,14 +91,14 @@ impl EngineSource for StoreSource {
     }
 }
 
-fn open_engine(address: &str, purpose: OpenMode) -> Result<Arc<Engine>, StoreError> {
+fn open_engine(address: &str, purpose: OpenMode) -> Result<Arc<SessionEngine>, StoreError> {
     let store = open(address, purpose)?;
-    Ok(Arc::new(Engine::new(Arc::from(store), Arc::new(MachineClock))))
+    Ok(Arc::new(SessionEngine::new(Arc::from(store), Arc::new(MachineClock))))
 }
 
 /// Brings the index up to date on its own thread, because after many new messages that takes longer than a call may.
 /// Sets the engine when it is done; never, if the store is read-only.
-fn start_indexing(address: String) -> Arc<OnceLock<Arc<Engine>>> {
+fn start_indexing(address: String) -> Arc<OnceLock<Arc<SessionEngine>>> {
     let ready = Arc::new(OnceLock::new());
     let result = Arc::clone(&ready);
     std::thread::spawn(move || {

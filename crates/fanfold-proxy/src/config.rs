@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use fanfold_engine::{Engine, Mode, SummaryModels, Terms};
+use fanfold_engine::{Mode, SessionEngine, SummaryModels, Terms};
 use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
@@ -46,7 +46,7 @@ pub struct Config {
 /// The program that embeds the proxy: it opens stores and chooses fold settings.
 pub trait Host: Send + Sync {
     /// Opens the store, and creates it if it does not exist.
-    fn open(&self) -> Result<Engine, StoreError>;
+    fn open(&self) -> Result<SessionEngine, StoreError>;
 
     /// The file of the store, if it is a file. It is reopened if it was deleted or replaced.
     fn file(&self) -> Option<PathBuf>;

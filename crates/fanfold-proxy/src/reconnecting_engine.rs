@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fanfold_engine::{Engine, store_message};
+use fanfold_engine::{SessionEngine, store_message};
 use fanfold_store::{Batch, Millis, Op, StoreError};
 
 use crate::config::Host;
@@ -20,15 +20,15 @@ const OPEN_TIMEOUT: Duration = Duration::from_millis(300);
 pub(crate) struct ReconnectingEngine {
     host: Arc<dyn Host>,
     /// Guards the engine; not held while the store is being opened.
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     /// Notified when the store is no longer being opened.
     opened: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     is_opening: bool,
-    open: Option<(Arc<Engine>, Option<FileId>)>,
+    open: Option<(Arc<SessionEngine>, Option<FileId>)>,
     /// When the store could not be opened, and why.
     failed: Option<(Instant, String)>,
     /// The error of the last operation, if it failed.
@@ -44,13 +44,13 @@ impl ReconnectingEngine {
         &*self.host
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         // Only complete values are stored, so the state is consistent after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the engine, or an error message. This checks the file and may open the store.
-    pub(crate) fn get(&self) -> Result<Arc<Engine>, String> {
+    pub(crate) fn get(&self) -> Result<Arc<SessionEngine>, String> {
         let file = self.host.file();
         let file_id = file.as_deref().and_then(FileId::of_path);
         let state = self.state();
@@ -78,7 +78,7 @@ impl ReconnectingEngine {
         self.open(file.as_deref())
     }
 
-    fn open(&self, file: Option<&Path>) -> Result<Arc<Engine>, String> {
+    fn open(&self, file: Option<&Path>) -> Result<Arc<SessionEngine>, String> {
         let guard = OpeningGuard { owner: self };
         let opened = guard.owner.host.open();
         // The state is locked until the end of the function, and released before the guard is dropped.
@@ -87,7 +87,10 @@ impl ReconnectingEngine {
             Ok(engine) => {
                 let engine = Arc::new(engine);
                 let file_id = file.and_then(FileId::of_path);
-                *state = State { open: Some((Arc::clone(&engine), file_id)), ..State::default() };
+                *state = ConnectionState {
+                    open: Some((Arc::clone(&engine), file_id)),
+                    ..ConnectionState::default()
+                };
                 Ok(engine)
             }
             Err(error) => {

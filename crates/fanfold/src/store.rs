@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fanfold_core::{Extent, Tokens};
-use fanfold_engine::{Engine, FoldOutcome, MachineClock, OpenError, RequestError, RequestInput, decode};
+use fanfold_engine::{
+    FoldOutcome, MachineClock, OpenError, RequestError, RequestInput, SessionEngine, decode,
+};
 use fanfold_store::{OpenMode, SessionFilter, SessionId, SqliteStore, StoreError, open};
 
 use crate::{Error, Folded, Options};
@@ -23,19 +25,19 @@ use crate::{Error, Folded, Options};
 /// # }
 /// ```
 pub struct Store {
-    engine: Engine,
+    engine: SessionEngine,
 }
 
 impl Store {
     /// Opens or creates a store: the path of a SQLite file, or a PostgreSQL URL if the feature is enabled.
     pub fn open(address: &str) -> Result<Store, Error> {
         let store = open(address, OpenMode::Write)?;
-        Ok(Store { engine: Engine::new(store.into(), Arc::new(MachineClock)) })
+        Ok(Store { engine: SessionEngine::new(store.into(), Arc::new(MachineClock)) })
     }
 
     /// A store without a file.
     pub fn in_memory() -> Store {
-        Store { engine: Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock)) }
+        Store { engine: SessionEngine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock)) }
     }
 
     /// Stores the messages of a request and returns the body to send. The session is created if necessary; a body

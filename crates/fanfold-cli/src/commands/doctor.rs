@@ -1,7 +1,7 @@
 //! `fanfold doctor`: checks the store.
 
 use clap::Args;
-use fanfold_engine::{Engine, store_message};
+use fanfold_engine::{SessionEngine, store_message};
 use fanfold_store::{CheckMode, ReadableSessions, RepairStatus, SessionFilter, SessionId};
 use serde_json::{Value, json};
 
@@ -76,7 +76,12 @@ fn without_doctor_hint(failure: Failure) -> Failure {
 }
 
 /// Checks the handles of a session, and its requests if wanted.
-fn check_session(engine: &Engine, id: &SessionId, args: &DoctorArgs, health: &mut Health) -> Result<()> {
+fn check_session(
+    engine: &SessionEngine,
+    id: &SessionId,
+    args: &DoctorArgs,
+    health: &mut Health,
+) -> Result<()> {
     let (n_handles, broken) = engine.check_handles(id)?;
     health.n_handles += n_handles;
     for handle in broken {
@@ -87,7 +92,7 @@ fn check_session(engine: &Engine, id: &SessionId, args: &DoctorArgs, health: &mu
 }
 
 /// Rebuilds every request of a session.
-fn check_requests(engine: &Engine, id: &SessionId, health: &mut Health) -> Result<()> {
+fn check_requests(engine: &SessionEngine, id: &SessionId, health: &mut Health) -> Result<()> {
     let n = engine.requests(id)?.len();
     for number in 1..=n {
         health.n_requests += 1;

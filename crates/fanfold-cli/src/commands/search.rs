@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 use fanfold_store::search::{
     BrowseReply, DateOrder, DiscoverReply, DiscoveredSession, DisplayMessage, LiveMessages, Profiles,
     ReadReply, ScrollReply, SearchError, SearchReply, SearchRequest, Searcher,
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &SearchArgs, options: &Options, reporter: Reporter) -> R
     terminal::print_page(&page)
 }
 
-fn request(args: &SearchArgs, engine: &Engine) -> Result<SearchRequest> {
+fn request(args: &SearchArgs, engine: &SessionEngine) -> Result<SearchRequest> {
     let query = args.words.join(" ");
     // Names of another profile are resolved there.
     let session_id = match &args.session {

@@ -1,7 +1,7 @@
 //! A session in the store: its terms, and its last view.
 
 use fanfold_engine::{
-    Engine, FoldOptions, FoldOutcome, FoldedConversation, RequestError, RequestInput, Terms, decode,
+    FoldOptions, FoldOutcome, FoldedConversation, RequestError, RequestInput, SessionEngine, Terms, decode,
 };
 use fanfold_store::SessionId;
 
@@ -12,7 +12,7 @@ use crate::store;
 
 /// The terms of a session whose request names this model.
 pub(super) fn terms(
-    engine: &Engine,
+    engine: &SessionEngine,
     id: &SessionId,
     options: &Options,
     request_model: Option<&str>,
@@ -22,7 +22,7 @@ pub(super) fn terms(
 
 /// Reopens a session with its last view. Without a last view, or with fold flags, folds it first.
 pub(super) fn reopen(
-    engine: &Engine,
+    engine: &SessionEngine,
     id: &SessionId,
     flags: &FoldFlags,
     options: &Options,
@@ -41,7 +41,7 @@ pub(super) fn reopen(
 }
 
 /// Folds a copy of a session as its next request would be.
-fn refold(engine: &Engine, id: &SessionId, options: &Options) -> Result<FoldedConversation> {
+fn refold(engine: &SessionEngine, id: &SessionId, options: &Options) -> Result<FoldedConversation> {
     let copy = store::copy_in_memory(Some(engine), id)?;
     let body = copy.body(id)?;
     let (conversation, _) =

@@ -81,7 +81,7 @@ macro_rules! settings {
 
         impl $Options {
             /// The fields of [`SETTINGS`], in the same order.
-            pub(super) fn fields(&mut self) -> Vec<&mut dyn Field> {
+            pub(super) fn fields(&mut self) -> Vec<&mut dyn SettingField> {
                 vec![ $($( &mut self.$name, )*)* ]
             }
 
@@ -133,7 +133,7 @@ macro_rules! settings {
 pub(super) use settings;
 
 /// A setting in [`Options`], whatever its type.
-pub(super) trait Field {
+pub(super) trait SettingField {
     /// Sets it from the text of an environment variable.
     fn parse(&mut self, text: &str) -> Result<(), String>;
     /// The value as a person would write it.
@@ -142,7 +142,7 @@ pub(super) trait Field {
     fn resolve(&mut self, directory: &Path);
 }
 
-impl<T: Value> Field for Option<T> {
+impl<T: Value> SettingField for Option<T> {
     fn parse(&mut self, text: &str) -> Result<(), String> {
         *self = Some(T::parse(text)?);
         Ok(())

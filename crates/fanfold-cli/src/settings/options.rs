@@ -10,7 +10,7 @@ use fanfold_wire::Format;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::declaration::{Field, Setting, SettingDefault, settings};
+use super::declaration::{Setting, SettingDefault, SettingField, settings};
 use super::numbers::{Share, Size};
 use super::tables::{
     MemoryOptions, ModelOptions, PriceOptions, ServeOptions, SummaryOptions, ToolOptions, is_default,

@@ -20,12 +20,12 @@ use crate::failure::{Failure, Result, not_read};
 
 #[derive(Debug, Deserialize)]
 struct Document {
-    compaction: Block,
+    compaction: RulesBlock,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Block {
+struct RulesBlock {
     enabled: Option<bool>,
     trigger_threshold: Option<f64>,
     protect_last_n_turns: Option<usize>,
@@ -47,7 +47,7 @@ fn parse(text: &str, name: &str) -> Result<Rules> {
         let first = message.lines().next().unwrap_or("invalid").trim_start_matches("error: ");
         Failure::new(format!("{name}: {first}"), "the file has a block `compaction:` with seven keys")
     })?;
-    let Block {
+    let RulesBlock {
         enabled,
         trigger_threshold,
         protect_last_n_turns,

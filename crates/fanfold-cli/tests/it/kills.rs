@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fanfold_engine::{Engine, MachineClock};
+use fanfold_engine::{MachineClock, SessionEngine};
 use fanfold_store::{CheckMode, EndReason, NodeId, Relation, SessionFilter, SessionId, SqliteStore, Store};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
@@ -170,7 +170,7 @@ impl Bench {
             let last = store.node(*tip).unwrap().expect("an acknowledged message is stored");
             assert_eq!(last.depth as usize + 1, *n_messages);
         }
-        let engine = Engine::new(Arc::clone(&store), Arc::new(MachineClock));
+        let engine = SessionEngine::new(Arc::clone(&store), Arc::new(MachineClock));
         let mut handles_by_session: BTreeMap<SessionId, Vec<String>> = BTreeMap::new();
         for row in store.sessions(&SessionFilter::default()).unwrap() {
             assert_eq!(engine.check_handles(&row.id).unwrap().1, Vec::<String>::new(), "session {}", row.id);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fanfold_engine::{Engine, MachineClock, SessionOverview};
+use fanfold_engine::{MachineClock, SessionEngine, SessionOverview};
 use fanfold_store::{OpenMode, SessionFilter, SessionId, open};
 use tempfile::TempDir;
 
@@ -118,7 +118,7 @@ pub(crate) fn handles(folder: &Path, session: &SessionId) -> Vec<String> {
     engine(folder).handles(session).unwrap()
 }
 
-fn engine(folder: &Path) -> Engine {
+fn engine(folder: &Path) -> SessionEngine {
     let store = open(&store_in(folder).display().to_string(), OpenMode::Read).unwrap();
-    Engine::new(Arc::from(store), Arc::new(MachineClock))
+    SessionEngine::new(Arc::from(store), Arc::new(MachineClock))
 }

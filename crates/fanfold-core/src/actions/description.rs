@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::actions::status::{NumberSearch, Output, n_lines, parse_status};
+use crate::actions::status::{CommandOutput, NumberSearch, n_lines, parse_status};
 use crate::actions::{Action, CallStatus, LineRange, ReadLines, Verb, Verdict, parse_action, patch};
 use crate::model::tokens::thousands;
 use crate::model::transcript::Call;
@@ -26,7 +26,7 @@ pub(crate) fn describe_with_failure(call: &Call, action: &Action) -> (String, bo
         line.push(&["`", &target(action), "` → no result"]);
         return (line.0, false);
     };
-    let output = Output::new(outcome.body.as_str());
+    let output = CommandOutput::new(outcome.body.as_str());
     let status = parse_status(action, outcome, &output);
     line.push_action(call, action, &output, &status);
     line.failure(action, &status);
@@ -62,7 +62,7 @@ impl LineBuilder {
         parts.iter().for_each(|part| self.0.push_str(part));
     }
 
-    fn push_action(&mut self, call: &Call, action: &Action, output: &Output<'_>, status: &CallStatus) {
+    fn push_action(&mut self, call: &Call, action: &Action, output: &CommandOutput<'_>, status: &CallStatus) {
         let arguments = call.arguments.as_str();
         let text = call.result.as_ref().map_or("", |outcome| outcome.body.as_str());
         let target = target(action);
@@ -276,7 +276,7 @@ static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
     NumberSearch::new(pattern, &words, &["total_count", "total_matches", "numMatches"], 400)
 });
 
-fn hits(text: &str, output: &Output<'_>) -> usize {
+fn hits(text: &str, output: &CommandOutput<'_>) -> usize {
     let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
     let found_none = || head(text, 60).to_ascii_lowercase().starts_with("no ");
     number.unwrap_or_else(|| if found_none() { 0 } else { output.n_lines() })

@@ -53,12 +53,12 @@ pub struct CallStatus {
 
 /// Parses the status of a call from its result.
 pub fn call_status(action: &Action, outcome: &Outcome) -> CallStatus {
-    let output = Output::new(outcome.body.as_str());
+    let output = CommandOutput::new(outcome.body.as_str());
     CallStatus { n_lines: output.n_lines(), ..parse_status(action, outcome, &output) }
 }
 
 /// Parses everything except for the number of lines.
-pub(super) fn parse_status(action: &Action, outcome: &Outcome, output: &Output<'_>) -> CallStatus {
+pub(super) fn parse_status(action: &Action, outcome: &Outcome, output: &CommandOutput<'_>) -> CallStatus {
     let text = outcome.body.as_str();
     let exit = exit_code(text);
     let is_run = action.verb == Verb::Run;
@@ -82,14 +82,14 @@ pub(super) fn parse_status(action: &Action, outcome: &Outcome, output: &Output<'
 }
 
 /// The output of a tool. Output inside JSON is extracted on demand, because most results do not need it.
-pub(super) struct Output<'a> {
+pub(super) struct CommandOutput<'a> {
     text: &'a str,
     inner: OnceCell<Option<String>>,
 }
 
-impl<'a> Output<'a> {
-    pub(super) fn new(text: &'a str) -> Output<'a> {
-        Output { text, inner: OnceCell::new() }
+impl<'a> CommandOutput<'a> {
+    pub(super) fn new(text: &'a str) -> CommandOutput<'a> {
+        CommandOutput { text, inner: OnceCell::new() }
     }
 
     /// The text inside a JSON result, or the whole result.

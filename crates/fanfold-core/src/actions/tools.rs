@@ -19,11 +19,11 @@ enum ToolKind {
 
 /// The action of a call of any tool. The arguments in `naming` give the display name.
 pub(super) fn parse_tool_call(tool: &str, arguments: &str, naming: &[String]) -> Action {
-    let given = Arguments::parse(arguments, naming);
+    let given = ToolArguments::parse(arguments, naming);
     Action { name: given.named.clone(), ..parse_arguments(tool, arguments, &given) }
 }
 
-fn parse_arguments(tool: &str, arguments: &str, given: &Arguments) -> Action {
+fn parse_arguments(tool: &str, arguments: &str, given: &ToolArguments) -> Action {
     let name = bare_name(tool);
     let kind = kind_by_name(&name).unwrap_or_else(|| ToolKind::Plain(verb_by_words(tool, given)));
     match kind {
@@ -174,7 +174,7 @@ fn kind_by_name(name: &str) -> Option<ToolKind> {
     Some(kind)
 }
 
-fn verb_by_words(tool: &str, given: &Arguments) -> Verb {
+fn verb_by_words(tool: &str, given: &ToolArguments) -> Verb {
     let has = |words: &[&str]| words_of(tool).iter().any(|word| words.contains(&word.as_str()));
     let has_path = given.text(PATHS).is_some() || given.named_path().is_some();
     let rules: [(&[&str], bool, Verb); 9] = [
@@ -210,7 +210,7 @@ fn words_of(name: &str) -> Vec<String> {
 
 /// The arguments of a call in any form.
 #[derive(Default)]
-struct Arguments {
+struct ToolArguments {
     map: Map<String, Value>,
     plain: String,
     /// The display name, from the arguments that a policy rule names.
@@ -220,17 +220,19 @@ struct Arguments {
 /// The maximum length of a display name.
 const LONGEST_NAME: usize = 400;
 
-impl Arguments {
-    fn parse(text: &str, naming: &[String]) -> Arguments {
+impl ToolArguments {
+    fn parse(text: &str, naming: &[String]) -> ToolArguments {
         let mut value = serde_json::from_str::<Value>(text).ok();
         if let Some(Value::String(inner)) = &value {
             value = Some(serde_json::from_str(inner).unwrap_or_else(|_| Value::String(inner.clone())));
         }
         match value {
-            Some(Value::Object(map)) => Arguments { named: named(&map, naming), map, ..Arguments::default() },
-            Some(Value::String(plain)) => Arguments { plain, ..Arguments::default() },
-            Some(Value::Null) => Arguments::default(),
-            Some(_) | None => Arguments { plain: text.to_owned(), ..Arguments::default() },
+            Some(Value::Object(map)) => {
+                ToolArguments { named: named(&map, naming), map, ..ToolArguments::default() }
+            }
+            Some(Value::String(plain)) => ToolArguments { plain, ..ToolArguments::default() },
+            Some(Value::Null) => ToolArguments::default(),
+            Some(_) | None => ToolArguments { plain: text.to_owned(), ..ToolArguments::default() },
         }
     }
 

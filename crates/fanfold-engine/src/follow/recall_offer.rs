@@ -6,7 +6,7 @@
 use fanfold_store::{Op, SessionId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::follow::terms::Terms;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
@@ -33,7 +33,7 @@ impl RecallOffer {
     }
 }
 
-impl Engine {
+impl SessionEngine {
     /// Withdraws a recall tool that the provider rejects. From the next request on, stubs have this hint instead.
     pub fn withdraw_recall_tool(&self, session: &SessionId, hint: &str) -> Result<(), OpError> {
         let offer = RecallOffer { tool: None, hint: Some(hint.to_owned()) };

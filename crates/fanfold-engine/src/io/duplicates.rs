@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use fanfold_store::{NodeId, SessionId, SessionRow, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 
 /// Maps the session ids in an imported file to the ids in this store.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ pub(crate) enum MatchKind {
     Content,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Finds the session that contains a chain of messages or its beginning. `is_same` decides whether a session
     /// with the first messages of the chain is the imported session.
     pub(crate) fn find_stored_part(

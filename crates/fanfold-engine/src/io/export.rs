@@ -6,7 +6,7 @@ use fanfold_store::{BlobId, Node, NodeId, SessionId, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::SessionEvent;
 use crate::log::session_log::{FORKED, SessionLog};
 
@@ -76,7 +76,7 @@ pub(crate) struct ExportedEvent {
     pub(crate) body: Box<RawValue>,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Exports a session as one line of JSON for [`import_line`](Self::import_line).
     pub fn export_line(&self, session: &SessionId) -> Result<String, OpError> {
         let row = self.row(session)?;

@@ -7,7 +7,7 @@ use fanfold_store::{
 use fanfold_wire::{Conversation, Format, MessageStyle, strip_style};
 use serde_json::Value;
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::io::duplicates::{ImportedIds, MatchKind, StoredPart};
 use crate::io::export::{AbandonedMessage, ExportLine, ExportedEvent, ExportedMessage, VERSION, raw};
 use crate::log::body_frame::BodyFrame;
@@ -61,7 +61,7 @@ impl ImportOutcome {
     }
 }
 
-impl Engine {
+impl SessionEngine {
     /// Imports a session exported by [`export_line`](Self::export_line).
     pub fn import_line(&self, line: &str) -> Result<ImportOutcome, OpError> {
         self.import_line_with(line, &mut ImportedIds::default())

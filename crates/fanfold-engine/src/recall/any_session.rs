@@ -3,7 +3,7 @@
 use fanfold_core::{Extent, Handle};
 use fanfold_store::{EventRow, SessionFilter, SessionId, SessionRow, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::recall::handles::OpenError;
 
@@ -32,7 +32,7 @@ pub struct FoundOriginal {
     pub conflicting_session: Option<SessionId>,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Recalls a handle from the session `first` or, if it lacks the handle, from the last updated session that has
     /// it. The search stops when `should_stop` returns true.
     pub fn recall_anywhere(

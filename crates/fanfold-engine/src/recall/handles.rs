@@ -8,7 +8,7 @@ use fanfold_core::{
 };
 use fanfold_store::{NodeId, SessionId, Store, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{FoldRecord, SessionEvent};
 use crate::log::fold_record::content_hash;
@@ -41,7 +41,7 @@ pub enum OpenError {
     Extent(#[from] RecallError),
 }
 
-impl Engine {
+impl SessionEngine {
     /// Recalls the original behind any handle that a session has ever had, byte for byte.
     pub fn recall(&self, session: &SessionId, handle: Handle, extent: &Extent) -> Result<String, OpenError> {
         let past = SessionLog::read(&*self.store, session)?;

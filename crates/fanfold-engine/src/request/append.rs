@@ -3,7 +3,7 @@
 use fanfold_store::{Batch, BlobId, NewMessage, Op, StoreError};
 use fanfold_wire::{Conversation, Incoming, same_system};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 use crate::follow::terms::Terms;
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{MoveReason, SentRequest, SessionEvent, TipMove};
@@ -13,7 +13,7 @@ use crate::request::append_batch::{AppendBatch, new_message};
 use crate::request::body_edits::BodyEdits;
 use crate::request::pipeline::{RequestError, RequestInput};
 use crate::request::receive::{ReceivedBody, decode_whole, format_of, frame_of, ids_of, open_body, receive};
-use crate::sessions::state::{CachedSession, State, read_frame};
+use crate::sessions::state::{CachedSession, SessionState, read_frame};
 
 /// Maximum number of attempts while other processes write to the same session.
 pub(crate) const MAX_ATTEMPTS: usize = 8;
@@ -65,7 +65,7 @@ pub(crate) enum WriteTiming {
     Overflow,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Stores the messages of a body and the settings that changed with it, in one batch. One attempt: the caller
     /// repeats it if another process has written to the session. Takes the cached session before changing it.
     pub(crate) fn append(
@@ -265,7 +265,7 @@ impl Engine {
 
 impl SessionRelation {
     /// True if the body and the events in force continue a state.
-    fn can_advance(&self, state: &State, log: &SessionLog) -> bool {
+    fn can_advance(&self, state: &SessionState, log: &SessionLog) -> bool {
         self.terms.is_some() && self.n_dropped.is_none() && state.can_advance(log, &self.effective)
     }
 }

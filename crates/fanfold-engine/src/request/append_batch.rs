@@ -12,7 +12,7 @@ use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append::WriteTiming;
 use crate::request::pipeline::RequestInput;
-use crate::sessions::state::State;
+use crate::sessions::state::SessionState;
 
 /// A batch under construction.
 pub(crate) struct AppendBatch<'a> {
@@ -101,7 +101,7 @@ impl<'a> AppendBatch<'a> {
         effective: &[EffectiveEvent],
     ) {
         let budget: Budget = self.input.terms.budget;
-        if State::recorded_budget(log, effective, terms_event) != Some(budget) {
+        if SessionState::recorded_budget(log, effective, terms_event) != Some(budget) {
             let (window, reserve) = (budget.window().0, budget.reserve().0);
             self.record(&SessionEvent::Budget { window, reserve });
         }

@@ -8,7 +8,7 @@ use fanfold_wire::reply::remove_recall_tool;
 use fanfold_wire::{Format, alternate_roles, append_memory_block};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 use crate::log::events::{SentRequest, SessionEvent};
 use crate::log::session_log::SessionLog;
 
@@ -102,7 +102,7 @@ pub struct Resend {
     pub edits: BodyEdits,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Builds the newest request of a session again, in another form, and records the result as another request.
     ///
     /// Returns `None`, and records nothing, if the new body equals the refused one.

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use fanfold_store::{Node, NodeId, Role, SessionId, StoreError};
 use fanfold_wire::Conversation;
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 
 /// Number of messages that are read before the whole session is.
 const N_FIRST: u32 = 16;
 
-impl Engine {
+impl SessionEngine {
     /// Returns true if a body and a session have a message in common, other than instructions. If not, the body
     /// belongs to another conversation. A session with nothing but instructions is related to any body.
     pub fn is_related(&self, session: &SessionId, conversation: &Conversation) -> Result<bool, StoreError> {

@@ -8,14 +8,14 @@ use fanfold_store::{Op, SessionId, SessionRow, StoreError};
 use fanfold_wire::Format;
 use fanfold_wire::reply::{self, HiddenRecalls, RECALL_TOOL, ToolCall};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::{HiddenRecallRecord, LoggedEvent, SessionEvent};
 use crate::log::session_log::SessionLog;
 
 /// Maximum number of sessions with the same beginning whose hidden recalls are read, the last used first.
 const MAX_SESSIONS: usize = 32;
 
-impl Engine {
+impl SessionEngine {
     /// Records the hidden recalls of a reply.
     pub fn record_hidden_recalls(
         &self,

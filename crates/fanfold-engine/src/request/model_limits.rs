@@ -4,7 +4,7 @@
 use fanfold_core::Tokens;
 use fanfold_store::{Batch, Op, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 
 /// Lifetime of a stored limit. Providers extend windows and give names to other models, so an expired limit is found
 /// again by one refusal, which the client does not see.
@@ -14,7 +14,7 @@ const MIN_LIMIT: Tokens = Tokens(1024);
 /// Maximum length of a stored name. Names come from clients.
 const MAX_NAME_BYTES: usize = 400;
 
-impl Engine {
+impl SessionEngine {
     /// The stored limit of a model at an upstream, unless it has expired.
     pub fn model_limit(&self, upstream: &str, model: &str) -> Result<Option<Tokens>, StoreError> {
         let Some([limit, at]) = value_names(upstream, model) else { return Ok(None) };

@@ -19,7 +19,7 @@ use fanfold_core::{Handle, Notice, Overflow, Tokens, View, ViewError, ViewFault}
 use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::{DecodeError, Incoming};
 
-use crate::engine::{Engine, store_hint, store_message};
+use crate::engine::{SessionEngine, store_hint, store_message};
 use crate::follow::folded_conversation::{FoldedConversation, Sizes};
 use crate::follow::recall_offer::RecallOffer;
 use crate::follow::terms::Terms;
@@ -32,7 +32,7 @@ use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::FoldLock;
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
 use crate::request::receive::ReceivedBody;
-use crate::sessions::state::{CachedSession, DecodedBody, State};
+use crate::sessions::state::{CachedSession, DecodedBody, SessionState};
 
 /// A body to fold, with its session and settings.
 pub struct RequestInput<'a> {
@@ -188,7 +188,7 @@ impl RequestError {
     }
 }
 
-impl Engine {
+impl SessionEngine {
     /// Stores the messages of a body, folds it, and returns the body to send.
     pub fn request(&self, input: &RequestInput<'_>) -> RequestOutcome {
         self.request_with(input, None)
@@ -370,11 +370,12 @@ impl Engine {
     }
 
     /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
-    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<State, StoreError> {
+    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<SessionState, StoreError> {
         let n_events = log.events.len();
-        let recorded = log.terms_event(n_events).and_then(|event| State::recorded_budget(log, &[], event));
+        let recorded =
+            log.terms_event(n_events).and_then(|event| SessionState::recorded_budget(log, &[], event));
         let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
-        State::replay(&*self.store, body, &terms, log, n_events)
+        SessionState::replay(&*self.store, body, &terms, log, n_events)
     }
 }
 
@@ -463,7 +464,7 @@ fn handles_of(events: &[SessionEvent]) -> Vec<Handle> {
 }
 
 /// The record of a request, without the fields that only the caller knows.
-fn describe_request(state: &State, log: &SessionLog, body: &str) -> SentRequest {
+fn describe_request(state: &SessionState, log: &SessionLog, body: &str) -> SentRequest {
     let FoldedConversation { session, conversation, .. } = &state.followed;
     SentRequest {
         tip: state.messages.ids.last().map(ToString::to_string),

@@ -4,11 +4,11 @@
 use fanfold_core::{Prices, ProviderUsage, Tokens};
 use fanfold_store::{Op, SessionId};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::follow::session_budget::{EQUAL_PERMILLE, min_permille, new_permille};
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::log::session_log::SessionLog;
-use crate::sessions::state::{CachedSession, State};
+use crate::sessions::state::{CachedSession, SessionState};
 
 /// A provider's refusal of a request for its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +25,7 @@ pub struct LengthRefusal {
 /// tokens that providers add have too much weight.
 const MIN_ROOM_DIVISOR: u64 = 8;
 
-impl Engine {
+impl SessionEngine {
     /// Records that the provider refused a request for its length. The next request of the session is folded harder.
     pub fn record_refusal(&self, session: &SessionId, refusal: &LengthRefusal) -> Result<(), OpError> {
         let calibration = self.calibration(session)?;
@@ -52,7 +52,7 @@ impl Engine {
         let n_events = log.events.len();
         let configured = log.terms_event(n_events).and_then(|terms| {
             let since: Vec<(u32, usize)> = (terms..n_events).map(|event| (0, event)).collect();
-            State::recorded_budget(&log, &since, terms)
+            SessionState::recorded_budget(&log, &since, terms)
         });
         let Some(budget) = configured else { return Ok(()) };
         let event = SessionEvent::Budget { window: budget.window().0, reserve: budget.reserve().0 };

@@ -3,7 +3,7 @@
 use fanfold_core::{Budget, Tokens};
 use fanfold_store::{BlobId, NodeId, SessionId, StoreError};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::follow::folded_conversation::FoldedConversation;
 use crate::follow::terms::Terms;
 use crate::log::body_frame::BodyFrame;
@@ -11,7 +11,7 @@ use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
 use crate::recall::handles::{StoredBody, stored_body};
-use crate::sessions::state::{DecodedBody, MessageList, State, decode_as, read_frame};
+use crate::sessions::state::{DecodedBody, MessageList, SessionState, decode_as, read_frame};
 
 /// Restores terms from their stored description and a budget.
 pub type RestoreTerms<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;
@@ -26,7 +26,7 @@ pub struct RebuiltRequest {
     pub is_same: bool,
 }
 
-impl Engine {
+impl SessionEngine {
     /// The requests of a session, oldest first.
     pub fn requests(&self, session: &SessionId) -> Result<Vec<LoggedEvent>, StoreError> {
         let log = SessionLog::read(&*self.store, session)?;
@@ -143,7 +143,7 @@ impl Engine {
         frame: &BodyFrame,
         body: StoredBody,
         restore_terms: &RestoreTerms<'_>,
-    ) -> Result<State, OpError> {
+    ) -> Result<SessionState, OpError> {
         let broken = |why: String| OpError::Store(StoreError::Corrupt(why));
         let terms_event = log.terms_event(n_events).map(|event| &log.events[event].event);
         let Some(SessionEvent::NewTerms(recorded)) = terms_event else {
@@ -161,7 +161,7 @@ impl Engine {
         let (conversation, changes) =
             decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
         let body = DecodedBody { conversation, changes, messages: MessageList::new(body.ids) };
-        Ok(State::replay(&*self.store, body, &terms, log, n_events)?)
+        Ok(SessionState::replay(&*self.store, body, &terms, log, n_events)?)
     }
 }
 

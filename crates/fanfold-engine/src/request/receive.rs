@@ -6,13 +6,13 @@ use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 use crate::follow::folded_conversation::FoldedConversation;
 use crate::log::body_frame::BodyFrame;
 use crate::request::pipeline::RequestInput;
-use crate::sessions::state::{CachedSession, DecodedBody, MessageList, State, is_between_replies};
+use crate::sessions::state::{CachedSession, DecodedBody, MessageList, SessionState, is_between_replies};
 
 /// A decoded body.
 pub(crate) enum ReceivedBody {
     /// The body continues the cached state, which has its messages. The changes by the new messages are not applied
     /// yet.
-    Continued(Box<State>, Vec<Change>),
+    Continued(Box<SessionState>, Vec<Change>),
     /// The body is decoded from its first message.
     Whole(Box<DecodedBody>),
 }
@@ -33,7 +33,7 @@ impl ReceivedBody {
     }
 
     /// The state that the body continues.
-    pub(crate) fn state(&self) -> Option<&State> {
+    pub(crate) fn state(&self) -> Option<&SessionState> {
         match self {
             ReceivedBody::Continued(state, _) => Some(state),
             ReceivedBody::Whole(_) => None,
@@ -67,7 +67,7 @@ pub(crate) fn receive(
     input: &RequestInput<'_>,
     incoming: Incoming,
     format: Option<Format>,
-    state: Option<Box<State>>,
+    state: Option<Box<SessionState>>,
 ) -> Result<ReceivedBody, DecodeError> {
     let incoming = match state {
         Some(state) => match continue_state(state, incoming) {
@@ -82,8 +82,8 @@ pub(crate) fn receive(
 }
 
 /// Adds the new messages of a body to a state. Returns a body that does not continue the state.
-fn continue_state(mut state: Box<State>, incoming: Incoming) -> Result<ReceivedBody, Box<Incoming>> {
-    let State { followed: FoldedConversation { conversation, .. }, messages, .. } = &mut *state;
+fn continue_state(mut state: Box<SessionState>, incoming: Incoming) -> Result<ReceivedBody, Box<Incoming>> {
+    let SessionState { followed: FoldedConversation { conversation, .. }, messages, .. } = &mut *state;
     let n_cached = messages.ids.len();
     let last = conversation.messages().last();
     let is_between = is_between_replies(incoming.format(), last, incoming.message(n_cached));

@@ -16,7 +16,7 @@ use fanfold_store::{NodeId, Role, SessionId, SessionRow, StoreError};
 use fanfold_wire::reply::{HiddenRecalls, insert_hidden_recalls};
 use fanfold_wire::{DecodeError, Format, Incoming, same_system};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
 use crate::request::common_messages::bisect;
@@ -44,13 +44,13 @@ pub enum SessionMatch {
 pub struct RecognisedBody {
     /// The session.
     pub session_match: SessionMatch,
-    /// The parsed body, for [`Engine::request_parsed`].
+    /// The parsed body, for [`SessionEngine::request_parsed`].
     pub incoming: Incoming,
     /// The text of the body if hidden recalls were inserted into it.
     pub with_recalls: Option<String>,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Finds the session that a body belongs to.
     pub fn recognise(&self, body: &str, format: Format) -> Result<SessionMatch, RequestError> {
         Ok(self.recognise_in(&self.open(body, format)?)?.0)

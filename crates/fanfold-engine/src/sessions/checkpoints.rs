@@ -2,7 +2,7 @@
 
 use fanfold_store::{Batch, NodeId, Op, Role, SessionId, SessionRow, StoreError};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::{LoggedEvent, MoveReason, SessionEvent, TipMove};
 use crate::log::session_log::SessionLog;
 
@@ -41,7 +41,7 @@ pub enum RewindTarget {
     Length(u32),
 }
 
-impl Engine {
+impl SessionEngine {
     /// Sets a checkpoint at the tip of a session.
     pub fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(), OpError> {
         let name = crate::sessions::labels::clean_title(name);

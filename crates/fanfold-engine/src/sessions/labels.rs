@@ -2,7 +2,7 @@
 
 use fanfold_store::{Batch, Op, SessionId, SessionUpdate};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::SessionEvent;
 
 /// Maximum length of a title, in characters.
@@ -25,7 +25,7 @@ fn is_hidden(c: char) -> bool {
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-impl Engine {
+impl SessionEngine {
     /// Sets the title of a session; an empty one removes it. Returns the title as it is stored.
     pub fn set_title(&self, session: &SessionId, title: &str) -> Result<Option<String>, OpError> {
         let title = Some(clean_title(title)).filter(|title| !title.is_empty());

@@ -3,7 +3,7 @@
 use fanfold_core::{Budget, Tokens};
 use fanfold_store::{BlobId, SessionId, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 use crate::follow::terms::Terms;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
@@ -17,7 +17,7 @@ pub struct RecordedTerms {
     pub description: String,
 }
 
-impl Engine {
+impl SessionEngine {
     /// The terms recorded last for a session; none if it is new.
     pub fn recorded_terms(&self, session: &SessionId) -> Result<Option<RecordedTerms>, StoreError> {
         if self.store.session(session)?.is_none() {

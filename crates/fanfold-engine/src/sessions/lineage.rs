@@ -5,7 +5,7 @@ use fanfold_store::{
     SessionRow, SessionUpdate, StoreError, readable_sessions,
 };
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::SessionEvent;
 use crate::sessions::labels::{MAX_TITLE_CHARS, clean_title};
 
@@ -20,7 +20,7 @@ enum Derivation {
     Rotation,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Creates a fork with the first `n_messages` messages of a session, or with all of them.
     pub fn fork(
         &self,

@@ -2,7 +2,7 @@
 
 use fanfold_store::{Batch, Millis, Op, SessionFilter, SessionId, SessionRow, readable_sessions};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::log::session_log::{FORKED, SessionLog};
 
@@ -26,7 +26,7 @@ pub struct PruneReport {
     pub n_messages: u64,
 }
 
-impl Engine {
+impl SessionEngine {
     /// Deletes a session. Messages shared with other sessions are kept, and its forks get a copy of its events.
     pub fn delete(&self, session: &SessionId) -> Result<PruneReport, OpError> {
         self.row(session)?;

@@ -14,7 +14,7 @@ use crate::log::events::{LoggedEvent, SentRequest, SessionEvent, SummaryRecord};
 use crate::log::session_log::{EffectiveEvent, Positions, SessionLog};
 
 /// A session replayed to one of its messages.
-pub(crate) struct State {
+pub(crate) struct SessionState {
     pub(crate) followed: FoldedConversation,
     pub(crate) messages: MessageList,
     /// The number of messages that were applied.
@@ -38,7 +38,7 @@ pub(crate) struct State {
 
 /// A session as the cache keeps it.
 pub(crate) struct CachedSession {
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     pub(crate) log: SessionLog,
 }
 
@@ -72,7 +72,7 @@ impl MessageList {
     }
 }
 
-impl State {
+impl SessionState {
     /// Replays a conversation from its first message, with the first `n_events` events of the log. The terms have
     /// the recorded budget.
     pub(crate) fn replay(
@@ -81,7 +81,7 @@ impl State {
         terms: &Terms,
         log: &SessionLog,
         n_events: usize,
-    ) -> Result<State, StoreError> {
+    ) -> Result<SessionState, StoreError> {
         let DecodedBody { conversation, changes, messages } = body;
         let missing = || StoreError::Corrupt("a session without terms".to_owned());
         let terms_event = log.terms_event(n_events).ok_or_else(missing)?;
@@ -98,7 +98,7 @@ impl State {
         followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
         walk(&mut followed, changes, log, &applied, &mut frames)?;
-        Ok(State {
+        Ok(SessionState {
             followed,
             n_followed: messages.ids.len(),
             messages,
@@ -351,7 +351,7 @@ mod tests {
             described: String::new(),
         };
         let body = DecodedBody { conversation, changes, messages: MessageList::new(ids.clone()) };
-        let state = State::replay(&store, body, &terms, &log, 1).unwrap();
+        let state = SessionState::replay(&store, body, &terms, &log, 1).unwrap();
         let can_advance = |log: &SessionLog| {
             let effective =
                 log.effective_events(&state.messages.positions, state.terms_event, log.events.len());

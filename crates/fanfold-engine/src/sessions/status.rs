@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use fanfold_store::{Millis, NodeId, SessionId, SessionRow, StoreError};
 
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::follow::session_budget::SessionBudget;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::{SessionLog, is_ancestor};
-use crate::sessions::state::{MessageList, State};
+use crate::sessions::state::{MessageList, SessionState};
 
 /// The status of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct SessionOverview {
     pub pins: Vec<u32>,
 }
 
-impl Engine {
+impl SessionEngine {
     /// The status of a session.
     pub fn session_overview(&self, session: &SessionId) -> Result<SessionOverview, OpError> {
         let row = self.row(session)?;
@@ -91,7 +91,7 @@ impl Engine {
     fn room(&self, row: &SessionRow, past: &SessionLog) -> Result<Option<SessionBudget>, StoreError> {
         let until = past.events.len();
         let Some(terms_event) = past.terms_event(until) else { return Ok(None) };
-        let Some(budget) = State::recorded_budget(past, &[], terms_event) else { return Ok(None) };
+        let Some(budget) = SessionState::recorded_budget(past, &[], terms_event) else { return Ok(None) };
         let nodes = match row.tip {
             Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
             None => Vec::new(),

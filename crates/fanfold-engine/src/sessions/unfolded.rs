@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use fanfold_store::{NodeId, SessionId, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::SessionEngine;
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::log::session_log::SessionLog;
 use crate::sessions::state::MessageList;
 
-impl Engine {
+impl SessionEngine {
     /// The numbers of the messages that the current view of a session contains unfolded.
     pub fn live_messages(&self, session: &SessionId) -> Result<Vec<Range<u32>>, StoreError> {
         let row = self.store.session(session)?.ok_or_else(|| StoreError::NoSession(session.clone()))?;

@@ -9,7 +9,7 @@ use super::attempts::{Attempts, SummaryProgress, backoffs_after, run_job};
 use super::fallback::{Backoff, FailureEffect, FallbackChain, FallbackRules};
 use super::models::SummaryModels;
 use super::report::{JobOutcome, ModelFailure, WrittenSummary};
-use crate::engine::{Engine, OpError};
+use crate::engine::{OpError, SessionEngine};
 use crate::follow::folded_conversation::{FoldedConversation, messages_of};
 use crate::lease::Lease;
 use crate::log::events::{SessionEvent, SummaryRecord};
@@ -60,7 +60,7 @@ impl SessionLog {
     }
 }
 
-impl Engine {
+impl SessionEngine {
     /// True if the last request of a session has folded something that a summary could describe.
     pub fn has_just_folded(&self, session: &SessionId) -> bool {
         self.cache.peek(session, |cached| cached.state.has_new_fold).unwrap_or(false)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fanfold_core::{Extent, Handle};
-use fanfold_engine::{Engine, FoldOutcome, NewTerms, RequestError, SessionEvent};
+use fanfold_engine::{FoldOutcome, NewTerms, RequestError, SessionEngine, SessionEvent};
 use fanfold_store::{
     Batch, BlobId, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, SqliteStore, Store,
 };
@@ -215,7 +215,8 @@ fn the_body_of_a_session_has_the_marks_that_were_sent_last() {
     }
     let last = agent_body(&marked(&messages));
     assert_eq!(engine.body(&id("s")).unwrap(), last);
-    let other = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(fanfold_engine::MachineClock));
+    let other =
+        SessionEngine::new(Arc::new(SqliteStore::in_memory()), Arc::new(fanfold_engine::MachineClock));
     other.import_line(&engine.export_line(&id("s")).unwrap()).unwrap();
     assert_eq!(other.body(&id("s")).unwrap(), last);
     let rebuilt = other.rebuild(&id("s"), 2, &terms_of).unwrap();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 
 use fanfold_engine::{
-    Clock, Engine, FoldOutcome, LoggedEvent, RequestError, RewindTarget, SessionEvent, Terms,
+    Clock, FoldOutcome, LoggedEvent, RequestError, RewindTarget, SessionEngine, SessionEvent, Terms,
 };
 use fanfold_store::{Millis, SqliteStore, Store};
 use fanfold_wire::Format;
@@ -18,7 +18,7 @@ fn events_apply_in_message_order_regardless_of_recording_time() {
     let messages = long_chat(60);
     let (early, late, later) = (chat(&messages[..10]), chat(&messages[..60]), chat(&messages));
     let terms = terms("fanfold", 400);
-    let pin = |engine: &Engine, is_pinned| engine.pin(&id("s"), 3, is_pinned).unwrap();
+    let pin = |engine: &SessionEngine, is_pinned| engine.pin(&id("s"), 3, is_pinned).unwrap();
     let straight = engine();
     request(&straight, "s", &early, &terms);
     pin(&straight, false);
@@ -56,7 +56,7 @@ fn hermes_terms(window: u64) -> Terms {
 }
 
 /// The number of times that terms were recorded.
-fn n_terms(engine: &Engine) -> usize {
+fn n_terms(engine: &SessionEngine) -> usize {
     let events = engine.store().events(&id("s"), 0).unwrap();
     events
         .iter()
@@ -189,7 +189,7 @@ fn while_locked(
         }
     });
     let clock = Arc::new(WaitingClock { now: AtomicI64::new(0), waited: AtomicI64::new(0), meanwhile });
-    let engine = Engine::new(Arc::clone(&store), Arc::clone(&clock) as Arc<dyn Clock>);
+    let engine = SessionEngine::new(Arc::clone(&store), Arc::clone(&clock) as Arc<dyn Clock>);
     request(&engine, "s", &chat(&messages[..9]), &terms);
     store.lock(&id("s"), "somebody", 300_000, clock.now()).unwrap();
     let answer = request(&engine, "s", &chat(&messages), &terms);

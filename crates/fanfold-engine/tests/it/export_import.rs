@@ -1,15 +1,15 @@
 //! Export and import of sessions.
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, Import, ImportOutcome, RewindTarget};
+use fanfold_engine::{Import, ImportOutcome, RewindTarget, SessionEngine};
 use fanfold_testkit::generators::bodies::{BodyFormat, rich};
 
 use crate::setup::{beginnings, chat, engine, id, long_chat, request, terms, terms_of};
 
 /// Exports a session from one engine and imports it into another.
-fn transfer(from: &Engine, session: &str, to: &Engine) -> ImportOutcome {
+fn transfer(from: &SessionEngine, session: &str, to: &SessionEngine) -> ImportOutcome {
     let line = from.export_line(&id(session)).unwrap();
-    assert!(Engine::is_line(&line) && !line.contains('\n'));
+    assert!(SessionEngine::is_line(&line) && !line.contains('\n'));
     to.import_line(&line).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn an_imported_session_equals_the_exported_one() {
     }
 }
 
-fn check_same(here: &Engine, there: &Engine, name: &str) {
+fn check_same(here: &SessionEngine, there: &SessionEngine, name: &str) {
     let rows = [here.row(&id("s")).unwrap(), there.row(&id("s")).unwrap()];
     assert_eq!(
         (rows[0].tip, &rows[0].title, &rows[0].goal),
@@ -43,7 +43,7 @@ fn check_same(here: &Engine, there: &Engine, name: &str) {
     assert_eq!(here.body(&id("s")).unwrap(), there.body(&id("s")).unwrap(), "{name}");
     for handle in here.handles(&id("s")).unwrap() {
         let handle = handle.parse().unwrap();
-        let opened = |engine: &Engine| engine.recall(&id("s"), handle, &Extent::Whole).unwrap();
+        let opened = |engine: &SessionEngine| engine.recall(&id("s"), handle, &Extent::Whole).unwrap();
         assert_eq!(opened(here), opened(there), "{name}");
     }
     for number in 1..=here.requests(&id("s")).unwrap().len() {

@@ -16,7 +16,11 @@ fn user(words: &str) -> Value {
     json!({ "role": "user", "content": words })
 }
 
-fn found(engine: &fanfold_engine::Engine, words: &str, live: Option<LiveMessages>) -> Vec<(SessionId, u32)> {
+fn found(
+    engine: &fanfold_engine::SessionEngine,
+    words: &str,
+    live: Option<LiveMessages>,
+) -> Vec<(SessionId, u32)> {
     let spec = SearchSpec { query: Query::parse(words), live, limit: 50, ..SearchSpec::default() };
     let hits = engine.store().search(&spec).unwrap();
     hits.hits.iter().map(|hit| (hit.session.id.clone(), hit.node.depth)).collect()

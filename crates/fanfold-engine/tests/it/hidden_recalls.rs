@@ -1,6 +1,6 @@
 //! Recalls that were hidden from the client: every later body gets them back, from the cache or from the store.
 
-use fanfold_engine::{Engine, HiddenRecall, HiddenRecallRecord, SessionMatch};
+use fanfold_engine::{HiddenRecall, HiddenRecallRecord, SessionEngine, SessionMatch};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn step(call: &str, result: &str) -> [Value; 2] {
     ]
 }
 
-fn recognise(engine: &Engine, body: &str) -> (SessionMatch, Option<String>) {
+fn recognise(engine: &SessionEngine, body: &str) -> (SessionMatch, Option<String>) {
     let found = engine.recognise_with_recalls(engine.open(body, Format::Chat).unwrap()).unwrap();
     (found.session_match, found.with_recalls)
 }

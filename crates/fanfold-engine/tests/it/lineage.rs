@@ -1,14 +1,14 @@
 //! Forks, rewinds, rotations, and deletion of sessions.
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, FoldOutcome, Retention, RewindTarget};
+use fanfold_engine::{FoldOutcome, Retention, RewindTarget, SessionEngine};
 use fanfold_store::{EndReason, Millis, NodeId, SessionFilter, SessionId};
 use fanfold_wire::Conversation;
 use serde_json::{Value, json};
 
 use crate::setup::{chat, engine, id, long_chat, request, terms, terms_of};
 
-fn tip(engine: &Engine, session: &SessionId) -> Option<NodeId> {
+fn tip(engine: &SessionEngine, session: &SessionId) -> Option<NodeId> {
     engine.row(session).unwrap().tip
 }
 
@@ -58,7 +58,7 @@ fn a_rewound_session_is_folded_like_one_that_was_never_longer() {
     }
 }
 
-fn rewind(engine: &Engine, length: u32) {
+fn rewind(engine: &SessionEngine, length: u32) {
     assert_eq!(engine.rewind(&id("s"), RewindTarget::Length(length)).unwrap().n_after, length);
 }
 
@@ -101,7 +101,7 @@ fn a_fork_continues_with_the_sent_view() {
 }
 
 /// Checks forks, and forks of forks, before and after their parents are deleted.
-pub(crate) fn check_fork(engine: &Engine) {
+pub(crate) fn check_fork(engine: &SessionEngine) {
     let terms = terms("fanfold", 400);
     let mut messages = long_chat(30);
     let body = chat(&messages);

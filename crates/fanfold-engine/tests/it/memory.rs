@@ -1,14 +1,14 @@
 //! The memory block: at the end of the sent body, within its room, and not stored as a message.
 
 use fanfold_core::{Count as _, Tokens, Words};
-use fanfold_engine::{Engine, FoldOutcome, MemoryRecall, Mode, RequestInput, RequestOutcome, Terms};
+use fanfold_engine::{FoldOutcome, MemoryRecall, Mode, RequestInput, RequestOutcome, SessionEngine, Terms};
 use fanfold_wire::{FENCE, FENCE_END};
 
 use crate::setup::{chat, engine, id, long_chat, terms, terms_of};
 
 const ROOM: Tokens = Tokens(60);
 
-fn send(engine: &Engine, body: &str, terms: &Terms, recalled: Option<&str>) -> RequestOutcome {
+fn send(engine: &SessionEngine, body: &str, terms: &Terms, recalled: Option<&str>) -> RequestOutcome {
     let recall = || recalled.map(str::to_owned);
     let memory = Some(MemoryRecall { max_tokens: ROOM, recall: &recall });
     engine.request(&RequestInput { memory, ..RequestInput::new(&id("s"), body, terms, "test") })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fanfold_core::{Budget, Notice, Pressure, Tokens};
-use fanfold_engine::{Engine, FoldOutcome, RequestError, RequestInput, Terms};
+use fanfold_engine::{FoldOutcome, RequestError, RequestInput, SessionEngine, Terms};
 use fanfold_store::{SqliteStore, Store};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn a_learnt_limit_is_stored() {
     let first = engine_on(Arc::clone(&store));
     assert!(first.record_model_limit("https://a/v1", "m", Tokens(8_000)).unwrap());
     let clock = Arc::new(TestClock::default());
-    let later = Engine::new(store, Arc::clone(&clock) as Arc<dyn fanfold_engine::Clock>);
+    let later = SessionEngine::new(store, Arc::clone(&clock) as Arc<dyn fanfold_engine::Clock>);
     let limit =
         |upstream: &str, model: &str| later.model_limit(upstream, model).unwrap().map(|limit| limit.0);
     assert_eq!(limit("https://a/v1", "m"), Some(8_000));
@@ -46,7 +46,7 @@ fn body_for(model: &str, messages: &[Value]) -> String {
     json!({ "model": model, "messages": messages, "stream": true }).to_string()
 }
 
-fn kinds(engine: &Engine) -> Vec<String> {
+fn kinds(engine: &SessionEngine) -> Vec<String> {
     engine.store().events(&id("s"), 0).unwrap().into_iter().map(|event| event.kind).collect()
 }
 
@@ -78,7 +78,7 @@ fn a_changed_model_takes_effect_at_once_with_a_cold_cache() {
 }
 
 /// For each request: the levels of its pressure notices, and the total number of folds.
-fn pressures(engine: &Engine, is_restarted: bool) -> Vec<(Vec<Pressure>, usize)> {
+fn pressures(engine: &SessionEngine, is_restarted: bool) -> Vec<(Vec<Pressure>, usize)> {
     let terms = terms("fanfold", 1_500);
     let messages = agent_messages(60);
     let mut reported = Vec::new();
@@ -141,7 +141,7 @@ fn a_fold_by_hand_persists() {
     let session = id("s");
     for (n, is_by_hand) in [(20, false), (24, true), (28, false)] {
         let body = chat(&messages[..n]);
-        let send = |engine: &Engine| {
+        let send = |engine: &SessionEngine| {
             engine.request(&RequestInput { is_by_hand, ..RequestInput::new(&session, &body, &terms, "test") })
         };
         let answer = send(&with);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Engine, FoldOutcome, MachineClock};
+use fanfold_engine::{FoldOutcome, MachineClock, SessionEngine};
 use fanfold_store::{OpenMode, Store};
 
 use crate::cluster;
@@ -42,7 +42,7 @@ fn concurrent_requests_of_a_session_make_one_fold() {
     request(&engine_on(open(&database)), "s", &chat(&messages[..6]), &terms);
     let bodies: Vec<String> = std::thread::scope(|scope| {
         let send = || {
-            let engine = Engine::new(open(&database), Arc::new(MachineClock));
+            let engine = SessionEngine::new(open(&database), Arc::new(MachineClock));
             let answer = request(&engine, "s", &chat(&messages), &terms);
             assert!(matches!(answer.fold, FoldOutcome::Folded(_)), "{:?}", answer.fold);
             answer.body

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use fanfold_core::{Prices, ProviderUsage, Tokens};
-use fanfold_engine::{Engine, FoldOutcome, LengthRefusal, RequestError, RequestInput, SessionEvent, Terms};
+use fanfold_engine::{
+    FoldOutcome, LengthRefusal, RequestError, RequestInput, SessionEngine, SessionEvent, Terms,
+};
 use fanfold_store::{SqliteStore, Store};
 use fanfold_testkit::Rng;
 
 use crate::cache_marks::{agent_body, agent_messages};
 use crate::setup::{chat, engine, engine_on, id, long_chat, request, terms, terms_of};
 
-fn notes(engine: &Engine, kind: &str) -> usize {
+fn notes(engine: &SessionEngine, kind: &str) -> usize {
     let events = engine.store().events(&id("s"), 0).unwrap_or_default();
     events.iter().filter(|event| event.kind == kind).count()
 }

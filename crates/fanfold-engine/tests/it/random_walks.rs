@@ -1,6 +1,6 @@
 //! Random operations on a session: an engine with a cache and one that replays every time send the same bytes.
 
-use fanfold_engine::{Engine, FoldOutcome, RequestError, RewindTarget, SessionEvent};
+use fanfold_engine::{FoldOutcome, RequestError, RewindTarget, SessionEngine, SessionEvent};
 use fanfold_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::setup::{engine, id, long_chat, request, terms, terms_of};
 /// A session in two engines. The cache of the second one is cleared after each request.
 struct RandomWalk {
     rng: Rng,
-    engines: [Engine; 2],
+    engines: [SessionEngine; 2],
     messages: Vec<Value>,
     n: usize,
     n_tools: usize,
@@ -20,7 +20,7 @@ struct RandomWalk {
 }
 
 impl RandomWalk {
-    fn new(seed: u64, engines: [Engine; 2]) -> RandomWalk {
+    fn new(seed: u64, engines: [SessionEngine; 2]) -> RandomWalk {
         let messages = long_chat(40).split_off(1);
         let rng = Rng::new(seed);
         let (n_tools, system, window, policy) = (1, 0, 500, "fanfold");
@@ -134,7 +134,7 @@ fn cached_and_replayed_sessions_send_equal_bytes() {
 }
 
 /// Runs random operations on a session in two engines. Returns the number of requests.
-pub(crate) fn check_walk(seed: u64, engines: [Engine; 2]) -> usize {
+pub(crate) fn check_walk(seed: u64, engines: [SessionEngine; 2]) -> usize {
     let mut walk = RandomWalk::new(seed, engines);
     for _ in 0..30 {
         for _ in 0..walk.rng.below(3) {

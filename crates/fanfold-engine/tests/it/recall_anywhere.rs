@@ -1,17 +1,19 @@
 //! Recalls without a session id, and the status of sessions.
 
 use fanfold_core::{Extent, Handle};
-use fanfold_engine::{Engine, FoldOutcome, FoldRecord, HandleSearch, OpError, RewindTarget, SessionEvent};
+use fanfold_engine::{
+    FoldOutcome, FoldRecord, HandleSearch, OpError, RewindTarget, SessionEngine, SessionEvent,
+};
 use serde_json::json;
 
 use crate::setup::{chat, engine, id, long_chat, request, terms};
 
-fn search(engine: &Engine, handle: &str) -> HandleSearch {
+fn search(engine: &SessionEngine, handle: &str) -> HandleSearch {
     let handle: Handle = handle.parse().unwrap();
     engine.recall_anywhere(handle, &Extent::Whole, None, &|| false).unwrap()
 }
 
-fn folded(engine: &Engine, session: &str, n_steps: usize) -> Vec<String> {
+fn folded(engine: &SessionEngine, session: &str, n_steps: usize) -> Vec<String> {
     let answer = request(engine, session, &chat(&long_chat(n_steps)), &terms("fanfold", 400));
     assert!(matches!(answer.fold, FoldOutcome::Folded(_)));
     engine.handles(&id(session)).unwrap()

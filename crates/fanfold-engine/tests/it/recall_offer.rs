@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fanfold_core::Tokens;
 use fanfold_engine::{
-    Engine, FoldOutcome, Mode, RecallOffer, RequestError, RequestInput, RequestOutcome, Terms,
+    FoldOutcome, Mode, RecallOffer, RequestError, RequestInput, RequestOutcome, SessionEngine, Terms,
 };
 use fanfold_wire::Format;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn offer() -> RecallOffer {
     RecallOffer { tool: Some(TOOL.to_owned()), hint: Some(words.to_owned()) }
 }
 
-fn send(engine: &Engine, session: &str, body: &str, offer: Option<&RecallOffer>) -> RequestOutcome {
+fn send(engine: &SessionEngine, session: &str, body: &str, offer: Option<&RecallOffer>) -> RequestOutcome {
     let terms = Terms { format: Some(Format::Anthropic), ..terms("fanfold", 400) };
     engine.request(&RequestInput { offer, ..RequestInput::new(&id(session), body, &terms, "test") })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Engine, MachineClock, RequestInput, SessionMatch};
+use fanfold_engine::{MachineClock, RequestInput, SessionEngine, SessionMatch};
 use fanfold_store::{SessionId, SqliteStore, Store};
 use fanfold_wire::Format;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::setup::{chat, engine_on, long_chat, terms};
 /// A client that does not name its sessions.
 struct Client {
     store: Arc<dyn Store>,
-    engine: Engine,
+    engine: SessionEngine,
     format: Format,
 }
 
@@ -24,8 +24,8 @@ impl Client {
     }
 
     /// Another process on the same store.
-    fn restarted(&self) -> Engine {
-        Engine::new(Arc::clone(&self.store), Arc::new(MachineClock))
+    fn restarted(&self) -> SessionEngine {
+        SessionEngine::new(Arc::clone(&self.store), Arc::new(MachineClock))
     }
 
     fn recognise(&self, body: &str) -> SessionMatch {
@@ -220,7 +220,7 @@ fn abandoned_messages_do_not_identify_a_session() {
 fn concurrent_equal_requests_get_equal_bytes() {
     // The threads wait for each other's lock, so this needs the real clock.
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory());
-    let engine = Engine::new(Arc::clone(&store), Arc::new(MachineClock));
+    let engine = SessionEngine::new(Arc::clone(&store), Arc::new(MachineClock));
     let client = Client { engine, store, format: Format::Anthropic };
     let messages = agent_messages(60);
     let (session, _) = client.send(&agent_body(&messages[..1]));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, FoldOutcome, RequestError};
+use fanfold_engine::{FoldOutcome, RequestError, SessionEngine};
 use fanfold_store::SqliteStore;
 use fanfold_testkit::generators::bodies::{BodyFormat, hostile, rich};
 use fanfold_testkit::trajectories::trajectories;
@@ -39,7 +39,7 @@ fn check(bodies: &[String], policy: &str, window: u64, name: &str) -> usize {
     n_folded
 }
 
-fn check_rebuilt(engine: &Engine, sent: &[String], name: &str) {
+fn check_rebuilt(engine: &SessionEngine, sent: &[String], name: &str) {
     assert_eq!(engine.requests(&id("s")).unwrap().len(), sent.len(), "{name}");
     for (i, body) in sent.iter().enumerate() {
         let rebuilt = engine.rebuild(&id("s"), i + 1, &terms_of).unwrap();
@@ -98,7 +98,7 @@ fn a_reopened_file_gives_the_same_bytes_as_memory() {
 }
 
 /// Compares a store that is reopened for each operation with a store in memory.
-pub(crate) fn check_same_bytes_as_memory(open: &dyn Fn() -> Engine) {
+pub(crate) fn check_same_bytes_as_memory(open: &dyn Fn() -> SessionEngine) {
     let in_memory = engine();
     let terms = terms("fanfold", 500);
     let messages = long_chat(40);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
-use fanfold_engine::{Clock, Engine, RequestInput, RequestOutcome, Terms};
+use fanfold_engine::{Clock, RequestInput, RequestOutcome, SessionEngine, Terms};
 use fanfold_store::{Millis, SessionId, SqliteStore, Store};
 pub(crate) use fanfold_testkit::generators::long_chat::long_chat_in_turns as long_chat;
 use fanfold_wire::Conversation;
@@ -24,12 +24,12 @@ impl Clock for TestClock {
     }
 }
 
-pub(crate) fn engine() -> Engine {
+pub(crate) fn engine() -> SessionEngine {
     engine_on(Arc::new(SqliteStore::in_memory()))
 }
 
-pub(crate) fn engine_on(store: Arc<dyn Store>) -> Engine {
-    Engine::new(store, Arc::new(TestClock::default()))
+pub(crate) fn engine_on(store: Arc<dyn Store>) -> SessionEngine {
+    SessionEngine::new(store, Arc::new(TestClock::default()))
 }
 
 /// Terms with a policy and a window. Each word is a token.
@@ -56,7 +56,7 @@ pub(crate) fn id(name: &str) -> SessionId {
     SessionId(name.to_owned())
 }
 
-pub(crate) fn request(engine: &Engine, session: &str, body: &str, terms: &Terms) -> RequestOutcome {
+pub(crate) fn request(engine: &SessionEngine, session: &str, body: &str, terms: &Terms) -> RequestOutcome {
     engine.request(&RequestInput::new(&id(session), body, terms, "test"))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, FoldOutcome, Import, RequestError};
+use fanfold_engine::{FoldOutcome, Import, RequestError, SessionEngine};
 use fanfold_store::{EndReason, SessionFilter, SqliteStore, Store};
 
 use crate::faulty_store::{FaultTiming, FaultyStore};
@@ -68,7 +68,7 @@ fn check_stored(store: &dyn Store, body: &str) {
 }
 
 /// Checks that every handle in a body can be recalled from the store.
-fn check_handles_open(engine: &Engine, body: &str) {
+fn check_handles_open(engine: &SessionEngine, body: &str) {
     for word in body.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() == 6) {
         let opened = engine.recall(&id("s"), word.parse().unwrap(), &Extent::Whole);
         assert!(opened.is_ok_and(|content| !content.is_empty()), "{word}");

@@ -2,22 +2,22 @@
 //! effect on later requests.
 
 use fanfold_core::Extent;
-use fanfold_engine::{Engine, FoldOutcome, RequestError};
+use fanfold_engine::{FoldOutcome, RequestError, SessionEngine};
 use fanfold_store::SessionId;
 
 use crate::setup::{chat, engine, id, long_chat, request, terms, terms_of};
 
 /// The name of the newest checkpoint.
-fn newest(engine: &Engine, session: &SessionId) -> String {
+fn newest(engine: &SessionEngine, session: &SessionId) -> String {
     engine.checkpoints(session).unwrap().pop().unwrap().name
 }
 
-fn n_folds(engine: &Engine, session: &SessionId) -> usize {
+fn n_folds(engine: &SessionEngine, session: &SessionId) -> usize {
     engine.session_overview(session).unwrap().n_folds
 }
 
 /// Checks that every handle can be recalled and every request can be rebuilt.
-fn check_store(engine: &Engine, session: &SessionId) {
+fn check_store(engine: &SessionEngine, session: &SessionId) {
     engine.clear_cache();
     assert_eq!(engine.check_handles(session).unwrap().1, Vec::<String>::new());
     for handle in engine.handles(session).unwrap() {

@@ -6,7 +6,7 @@ mod status; // sizes of sessions
 
 use std::sync::Arc;
 
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 use fanfold_store::SessionRow;
 use fanfold_store::search::Profiles;
 use rmcp::model::{JsonObject, Tool as Description, ToolAnnotations};
@@ -31,7 +31,7 @@ pub(crate) enum Tool {
 
 /// The environment of a tool call.
 pub(crate) struct ToolContext<'a> {
-    pub(crate) engine: &'a Engine,
+    pub(crate) engine: &'a SessionEngine,
     /// The session for calls that name none.
     pub(crate) session: Option<&'a str>,
     pub(crate) profiles: &'a dyn Profiles,

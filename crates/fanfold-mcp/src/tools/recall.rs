@@ -15,7 +15,7 @@ use crate::tool_error::ToolError;
 const CONTEXT_LINES: usize = 2;
 
 /// An original with its name and a note on its origin.
-struct RecalledOriginal {
+struct RecallResult {
     name: String,
     content: String,
     remark: Option<String>,
@@ -42,8 +42,8 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Resul
     Ok(vec![text, format!("[{}: {}]", original.name, notes.join("; "))])
 }
 
-fn select_part(original: &RecalledOriginal, arguments: &ToolArguments) -> Result<Excerpt, ToolError> {
-    let RecalledOriginal { name, content, .. } = original;
+fn select_part(original: &RecallResult, arguments: &ToolArguments) -> Result<Excerpt, ToolError> {
+    let RecallResult { name, content, .. } = original;
     let n_lines = content.split('\n').count();
     let lines = arguments.value("lines").map(lines).transpose()?.flatten();
     if let Some(text) = arguments.text("search")? {
@@ -99,18 +99,14 @@ fn lines(value: &Value) -> Result<Option<(usize, usize)>, ToolError> {
 }
 
 /// The original behind a handle, in the named session or in any.
-fn open(
-    context: &ToolContext<'_>,
-    handle: Handle,
-    session: Option<&str>,
-) -> Result<RecalledOriginal, ToolError> {
+fn open(context: &ToolContext<'_>, handle: Handle, session: Option<&str>) -> Result<RecallResult, ToolError> {
     if let Some(name) = session {
         let row = context.engine.find(name)?;
         let content = context
             .engine
             .recall(&row.id, handle, &Extent::Whole)
             .map_err(|error| recall_error(error, true))?;
-        return Ok(RecalledOriginal { name: handle.to_string(), content, remark: None });
+        return Ok(RecallResult { name: handle.to_string(), content, remark: None });
     }
     let default_session = context.session(None)?.map(|row| row.id);
     let sought = context
@@ -131,7 +127,7 @@ fn open(
             found.session
         )
     });
-    Ok(RecalledOriginal { name: handle.to_string(), content: found.content, remark })
+    Ok(RecallResult { name: handle.to_string(), content: found.content, remark })
 }
 
 fn recall_error(error: OpenError, is_named: bool) -> ToolError {
@@ -154,7 +150,7 @@ fn recall_error(error: OpenError, is_named: bool) -> ToolError {
 }
 
 /// The text of a message, unless it was rewound.
-fn message(context: &ToolContext<'_>, number: u64) -> Result<RecalledOriginal, ToolError> {
+fn message(context: &ToolContext<'_>, number: u64) -> Result<RecallResult, ToolError> {
     let store = context.engine.store();
     let node = match store.node_by_number(number)? {
         Some(node) if !store.owners(node.id)?.is_empty() => node,
@@ -165,11 +161,7 @@ fn message(context: &ToolContext<'_>, number: u64) -> Result<RecalledOriginal, T
             ));
         }
     };
-    Ok(RecalledOriginal {
-        name: format!("message {number}"),
-        content: message_text(&node.json),
-        remark: None,
-    })
+    Ok(RecallResult { name: format!("message {number}"), content: message_text(&node.json), remark: None })
 }
 
 #[cfg(test)]

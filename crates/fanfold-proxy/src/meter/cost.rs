@@ -67,7 +67,7 @@ pub(super) enum SentBody {
 
 /// The part of the history of a session on which the cost of its next request depends.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Account {
+pub(super) struct CostAccount {
     last: Option<LastRequest>,
 }
 
@@ -86,7 +86,7 @@ struct Side {
     cached: u64,
 }
 
-impl Account {
+impl CostAccount {
     /// The cost of a request both ways.
     pub(super) fn charge(&mut self, price: &Price, charge: &Charge) -> BothCosts {
         let request = LastRequest { unfolded: charge.unfolded, folded: charge.folded, at: charge.at };
@@ -207,7 +207,7 @@ mod tests {
     fn check(price: &Price, body: SentBody, is_reported: bool) {
         let mut unfolded = CostMeter::new(price.clone());
         let mut folded = CostMeter::new(price.clone());
-        let mut account = Account::default();
+        let mut account = CostAccount::default();
         let mut sum = BothCosts::default();
         let mut before = "";
         for (whole, short) in STORY {
@@ -252,14 +252,14 @@ mod tests {
     fn reported_usage_takes_precedence_over_local_counts() {
         // The provider's count is twice the local count. This factor applies to both bodies.
         let usage = ReportedUsage { input: 200, read: 0, written: Some(200), output: 10 };
-        let cost = Account::default().charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
+        let cost = CostAccount::default().charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
         assert_eq!(cost, BothCosts { unfolded: 750.0 + 50.0, folded: 250.0 + 50.0 });
     }
 
     #[test]
     fn an_unused_cache_is_not_charged() {
         let usage = ReportedUsage { input: 100, read: 0, written: Some(0), output: 0 };
-        let mut account = Account::default();
+        let mut account = CostAccount::default();
         for _ in 0..2 {
             let cost = account.charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
             assert_eq!(cost, BothCosts { unfolded: 300.0, folded: 100.0 });
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_cold_cache_is_cold_for_both_bodies() {
-        let mut account = Account::default();
+        let mut account = CostAccount::default();
         let price = price(CacheMatch::Prefix);
         account.charge(&price, &charge(1000, 500, ReportedUsage { input: 500, ..ReportedUsage::default() }));
         let cold = account
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_fold_that_breaks_a_cached_prefix_can_cost_more_than_it_saves() {
-        let mut account = Account::default();
+        let mut account = CostAccount::default();
         let price = price(CacheMatch::Prefix);
         account
             .charge(&price, &charge(1000, 1000, ReportedUsage { input: 1000, ..ReportedUsage::default() }));
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn an_expired_cache_is_not_read() {
-        let mut account = Account::default();
+        let mut account = CostAccount::default();
         let price = Price { lifetime: Some(300), ..price(CacheMatch::Prefix) };
         let unreported = |unfolded, folded, at| Charge {
             unfolded,

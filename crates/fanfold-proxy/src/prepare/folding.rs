@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fanfold_core::Tokens;
 use fanfold_engine::{
-    Engine, FoldOutcome, MemoryRecall, Mode, RequestError, RequestInput, RequestOutcome, SessionMatch, Terms,
-    store_message,
+    FoldOutcome, MemoryRecall, Mode, RequestError, RequestInput, RequestOutcome, SessionEngine, SessionMatch,
+    Terms, store_message,
 };
 use fanfold_store::{SessionId, StoreError};
 use fanfold_wire::Incoming;
@@ -170,7 +170,7 @@ impl FoldRun<'_> {
 
     fn fold(
         &self,
-        engine: &Arc<Engine>,
+        engine: &Arc<SessionEngine>,
         parsed: Incoming,
         attempt: &Attempt,
         terms: &Terms,
@@ -216,7 +216,7 @@ impl FoldRun<'_> {
     /// Lets the engine fold the body, edit it for its provider, and record it.
     fn request(
         &self,
-        engine: &Engine,
+        engine: &SessionEngine,
         session: &FoundSession,
         body: Body<'_>,
         form: Form,
@@ -249,7 +249,7 @@ impl FoldRun<'_> {
     /// Converts the answer of the engine, and takes a snapshot of the session for the meter.
     fn prepared(
         &self,
-        engine: &Engine,
+        engine: &SessionEngine,
         session: SessionId,
         answer: RequestOutcome,
         form: Form,
@@ -310,7 +310,7 @@ impl FoldRun<'_> {
     /// The settings with the window of the session, where it was unknown when the session began.
     fn settle_window(
         &self,
-        engine: &Engine,
+        engine: &SessionEngine,
         session: &FoundSession,
         terms: &Terms,
     ) -> Result<Terms, StoreError> {
@@ -320,13 +320,13 @@ impl FoldRun<'_> {
     }
 
     /// The window that the provider reported in an earlier refusal.
-    fn learnt_window(&self, engine: &Engine) -> Option<Tokens> {
+    fn learnt_window(&self, engine: &SessionEngine) -> Option<Tokens> {
         let Conversation { upstream, model, .. } = self.conversation;
         engine.model_limit(upstream, model.as_deref().unwrap_or_default()).ok().flatten()
     }
 
     /// The session of the agent that started this one. A deleted parent is ignored.
-    fn parent(&self, engine: &Engine, is_new: bool) -> Result<Option<SessionId>, StoreError> {
+    fn parent(&self, engine: &SessionEngine, is_new: bool) -> Result<Option<SessionId>, StoreError> {
         let parent = self.context.subagents.parent(&self.conversation.caller).filter(|_| is_new);
         let Some(parent) = parent else { return Ok(None) };
         Ok(engine.store().session(&parent)?.map(|row| row.id))
@@ -379,7 +379,7 @@ impl From<StoreError> for Bypass {
 
 /// Finds the session that the client names, or recognises it by its messages.
 fn find_session(
-    engine: &Engine,
+    engine: &SessionEngine,
     parsed: Incoming,
     name: Option<&String>,
 ) -> Result<(FoundSession, Incoming), RequestError> {

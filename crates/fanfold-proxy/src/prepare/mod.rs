@@ -23,7 +23,7 @@ use crate::prepare::provider_quirks::ProviderKey;
 use crate::prepare::subagents::CallerId;
 use crate::prepare::window_probe::UnknownWindow;
 use crate::receive::decode::{DecodedBody, ReceivedRequest};
-use crate::receive::read_body::HeldBody;
+use crate::receive::read_body::BufferedBody;
 use crate::receive::turn_memory::TurnMemory;
 use crate::send::call::ProviderCall;
 use crate::shared::Shared;
@@ -70,7 +70,7 @@ pub(crate) struct Attempt {
 pub(crate) struct PreparedRequest {
     pub(crate) format: Format,
     /// The received body, perhaps compressed.
-    pub(crate) received: HeldBody,
+    pub(crate) received: BufferedBody,
     /// `None` if the body could not be decoded.
     pub(crate) conversation: Option<Arc<Conversation>>,
     pub(crate) prepared: PreparedBody,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use fanfold_engine::{BodyForm, Engine, ProviderRules, RefusedBody};
+use fanfold_engine::{BodyForm, ProviderRules, RefusedBody, SessionEngine};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 
@@ -194,7 +194,7 @@ pub(crate) async fn reshape(
 
 /// Also returns whether the body lost the recall tool.
 fn resend(
-    engine: &Engine,
+    engine: &SessionEngine,
     conversation: &Conversation,
     refused: &PreparedBody,
     form: BodyForm,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use fanfold_engine::{Engine, JobOutcome, SummaryProgress, SummaryTask};
+use fanfold_engine::{JobOutcome, SessionEngine, SummaryProgress, SummaryTask};
 use fanfold_store::SessionId;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -28,7 +28,7 @@ impl SummaryJobs {
     }
 
     /// Starts a summary of what a request has folded, if it folded something and summaries are wanted.
-    pub(crate) fn start(&self, engine: &Arc<Engine>, session: &SessionId, focus: &str) {
+    pub(crate) fn start(&self, engine: &Arc<SessionEngine>, session: &SessionId, focus: &str) {
         if !self.engine.host().wants_summaries() || !engine.has_just_folded(session) {
             return;
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Tokens};
-use fanfold_engine::{Engine, Terms};
+use fanfold_engine::{SessionEngine, Terms};
 use fanfold_provider::{Endpoint, ForwardedKey, KeySource, ModelClient, ServerWindow, Timeouts};
 use fanfold_store::{SessionId, StoreError};
 use fanfold_wire::Provider;
@@ -139,7 +139,7 @@ impl UnknownWindow {
     /// The fold settings of a session: with the probed window if it is new, else with the window it began with.
     pub(crate) fn settle(
         &self,
-        engine: &Engine,
+        engine: &SessionEngine,
         session: &SessionId,
         is_new: bool,
         terms: &Terms,

@@ -13,7 +13,7 @@ use http::HeaderMap;
 use crate::admission::body_quota::QuotaShare;
 use crate::outcome::BypassReason;
 use crate::receive::encoding::{self, EncodingError};
-use crate::receive::read_body::HeldBody;
+use crate::receive::read_body::BufferedBody;
 use crate::receive::turn_memory::TurnMemory;
 use crate::send::call::ProviderCall;
 use crate::shared::Shared;
@@ -22,7 +22,7 @@ use crate::shared::Shared;
 pub(crate) struct ReceivedRequest {
     pub(crate) format: Format,
     /// The body, perhaps compressed.
-    pub(crate) body: HeldBody,
+    pub(crate) body: BufferedBody,
     /// The session that the client named.
     pub(crate) session_name: Option<String>,
     pub(crate) decoded: Result<DecodedBody, BypassReason>,
@@ -57,7 +57,7 @@ struct CompressedBody {
 pub(crate) async fn decode(
     call: &ProviderCall,
     format: Format,
-    body: HeldBody,
+    body: BufferedBody,
     session_name: Option<String>,
 ) -> ReceivedRequest {
     let compressed = CompressedBody {

@@ -14,13 +14,13 @@ use crate::shared::Shared;
 
 /// A body after reading.
 pub(crate) enum ReadBody {
-    Whole(HeldBody),
+    Whole(BufferedBody),
     /// The body is too large or exceeds the quota. The stream repeats the bytes that were already read.
     Unread(Body, BypassReason),
 }
 
 /// A body in memory, with its share of the quota.
-pub(crate) struct HeldBody {
+pub(crate) struct BufferedBody {
     pub(crate) bytes: Bytes,
     pub(crate) _share: QuotaShare,
 }
@@ -94,11 +94,11 @@ async fn read_within(body: Body, limits: ReadLimits<'_>) -> Result<ReadBody, Rea
         quota_timeout = quota_timeout.saturating_sub(waiting_since.elapsed());
     }
     if held.len() == 1 {
-        return Ok(ReadBody::Whole(HeldBody { bytes: held.swap_remove(0), _share: share }));
+        return Ok(ReadBody::Whole(BufferedBody { bytes: held.swap_remove(0), _share: share }));
     }
     let mut bytes = BytesMut::with_capacity(n_bytes);
     held.iter().for_each(|chunk| bytes.extend_from_slice(chunk));
-    Ok(ReadBody::Whole(HeldBody { bytes: bytes.freeze(), _share: share }))
+    Ok(ReadBody::Whole(BufferedBody { bytes: bytes.freeze(), _share: share }))
 }
 
 /// The chunks that were read, followed by the rest of the stream.

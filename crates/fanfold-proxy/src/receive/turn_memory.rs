@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold_core::{Handle, Tokens};
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 use fanfold_memory::{MemoryClient, MemoryTurn, PendingRecall};
 use fanfold_redact::redact_within;
 use fanfold_store::SessionId;
@@ -61,7 +61,7 @@ impl TurnMemory {
     }
 
     /// Offers newly folded originals to the memory provider.
-    pub(crate) fn offer(&self, engine: &Engine, session: &SessionId, handles: &[Handle]) {
+    pub(crate) fn offer(&self, engine: &SessionEngine, session: &SessionId, handles: &[Handle]) {
         if handles.is_empty() {
             return;
         }

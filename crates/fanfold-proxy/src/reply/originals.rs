@@ -1,7 +1,7 @@
 //! Originals for a model that recalls them, cut to the free part of its window.
 
 use fanfold_core::{Extent, Handle, thousands};
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 use fanfold_store::SessionId;
 use fanfold_wire::reply::RecallRequest;
 
@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 24_000;
 
 /// The originals requested by a model, in its order. An invalid request gets a message for the model instead.
 pub(crate) fn originals(
-    engine: &Engine,
+    engine: &SessionEngine,
     session: &SessionId,
     wanted: &[RecallRequest],
     n_room: usize,
@@ -21,7 +21,7 @@ pub(crate) fn originals(
     wanted.iter().map(|wanted| original(engine, session, wanted, each)).collect()
 }
 
-fn original(engine: &Engine, session: &SessionId, wanted: &RecallRequest, max_bytes: usize) -> String {
+fn original(engine: &SessionEngine, session: &SessionId, wanted: &RecallRequest, max_bytes: usize) -> String {
     let Ok(handle) = wanted.handle.parse::<Handle>() else {
         return format!("`{}` is no handle: give the digits that stand in brackets.", wanted.handle);
     };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream};
 use axum::response::Response;
 use bytes::Bytes;
-use fanfold_engine::{Engine, HiddenRecall, HiddenRecallRecord};
+use fanfold_engine::{HiddenRecall, HiddenRecallRecord, SessionEngine};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{self, Failure, PromptFill, RecallRequest, ReplyJoiner, RoundEffect, ToolCall};
@@ -283,7 +283,7 @@ impl RecallRounds {
     /// Runs work with the engine on a blocking thread, within the deadline.
     async fn with_engine<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Arc<Engine>) -> T + Send + 'static,
+        work: impl FnOnce(&Arc<SessionEngine>) -> T + Send + 'static,
     ) -> Option<T> {
         let engine = Arc::clone(&self.call.shared.engine);
         let work = tokio::task::spawn_blocking(move || Some(work(&engine.get().ok()?)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use fanfold_core::Tokens;
-use fanfold_engine::{Engine, LengthRefusal, Mode, OpError};
+use fanfold_engine::{LengthRefusal, Mode, OpError, SessionEngine};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{PromptFill, Refusal};
@@ -15,7 +15,7 @@ use crate::prepare::prepared_body::PreparedBody;
 use crate::prepare::provider_quirks::{Form, reshape};
 use crate::prepare::recall_offer::NO_RECALL;
 use crate::prepare::{Attempt, Conversation, fold};
-use crate::receive::read_body::HeldBody;
+use crate::receive::read_body::BufferedBody;
 use crate::send::call::{CallError, ProviderCall};
 use crate::send::request_headers;
 use crate::send::response_start::{self, MAX_ERROR_BYTES, ResponseStart};
@@ -43,7 +43,7 @@ pub(super) struct Response {
 /// Sends one conversation.
 pub(super) struct Sender<'a> {
     pub(super) call: &'a ProviderCall,
-    pub(super) received: &'a HeldBody,
+    pub(super) received: &'a BufferedBody,
     pub(super) conversation: &'a Arc<Conversation>,
 }
 
@@ -161,7 +161,7 @@ impl Sender<'_> {
     async fn update_session(
         &self,
         session: SessionId,
-        update: impl FnOnce(&Engine, &SessionId) -> Result<(), OpError> + Send + 'static,
+        update: impl FnOnce(&SessionEngine, &SessionId) -> Result<(), OpError> + Send + 'static,
     ) {
         let shared = &self.call.shared;
         let engine = Arc::clone(&shared.engine);
@@ -178,7 +178,7 @@ impl Sender<'_> {
 /// Sends a body once, and reads the beginning of the response.
 pub(super) async fn send_once(
     call: &ProviderCall,
-    received: &HeldBody,
+    received: &BufferedBody,
     prepared: &PreparedBody,
     format: Format,
     meter: &mut RequestMeter,

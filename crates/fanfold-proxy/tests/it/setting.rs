@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
-use fanfold_engine::{Engine, MachineClock, Mode, SummaryModels, Terms};
+use fanfold_engine::{MachineClock, Mode, SessionEngine, SummaryModels, Terms};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
     Config, Host, Limits, ProxyMemory, Recall, Running, ServeError, Upstream as Target, Upstreams, serve,
@@ -37,8 +37,8 @@ pub(crate) struct TestHost {
 }
 
 impl Host for TestHost {
-    fn open(&self) -> Result<Engine, StoreError> {
-        Ok(Engine::new(Arc::new(SqliteStore::open(&self.file)?), Arc::new(MachineClock)))
+    fn open(&self) -> Result<SessionEngine, StoreError> {
+        Ok(SessionEngine::new(Arc::new(SqliteStore::open(&self.file)?), Arc::new(MachineClock)))
     }
 
     fn file(&self) -> Option<PathBuf> {

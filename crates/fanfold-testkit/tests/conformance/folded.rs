@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fanfold_core::{Budget, Count as _, Policy, Tokens, Transcript, Words};
-use fanfold_engine::{Engine, FoldOutcome, MachineClock, RecallOffer, RequestInput, Terms};
+use fanfold_engine::{FoldOutcome, MachineClock, RecallOffer, RequestInput, SessionEngine, Terms};
 use fanfold_store::{SessionId, SqliteStore};
 use fanfold_testkit::Rng;
 use fanfold_testkit::contracts::api_rules::{find_regression, missing_user_text, user_texts, violations};
@@ -105,7 +105,7 @@ fn check_conversation(kind: BodyFormat, seed: u64) -> Result<RequestCounts, Stri
     let mut rng = Rng::new(seed ^ 0xf01d);
     // The unfoldable part must fit, because an overflow shows nothing.
     let window = unfoldable_tokens(kind, last) + [80, 200, 500, 1_500][rng.below(4)];
-    let engine = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
+    let engine = SessionEngine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
     let terms = terms(policy, window);
     let mut sums = RequestCounts::default();
     let mut sessions = BTreeSet::new();
@@ -196,7 +196,7 @@ fn non_alternating_pair(kind: BodyFormat, body: &str) -> Option<String> {
 }
 
 /// True if user text may be missing: by design of the policy, or as a last resort that a receipt lists.
-fn may_cut(engine: &Engine, session: &SessionId, policy: &str) -> bool {
+fn may_cut(engine: &SessionEngine, session: &SessionId, policy: &str) -> bool {
     let is_listed = engine.with_cached(session, |followed| {
         followed.session.ledger().receipts().iter().any(|receipt| !receipt.user_text.is_empty())
     });

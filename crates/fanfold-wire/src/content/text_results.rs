@@ -10,24 +10,24 @@ use crate::json;
 
 /// A segment of a message that has results as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Segment {
+pub(crate) enum ResultSegment {
     /// A result: its range with and without tags.
     Result(Range<usize>, Range<usize>),
     /// Other text.
     Text(Range<usize>),
 }
 
-impl Segment {
+impl ResultSegment {
     /// The whole range.
     pub(crate) fn span(&self) -> Range<usize> {
         match self {
-            Segment::Result(span, _) | Segment::Text(span) => span.clone(),
+            ResultSegment::Result(span, _) | ResultSegment::Text(span) => span.clone(),
         }
     }
 }
 
 /// The segments of a message with results as text; empty if it has none.
-pub(crate) fn segments(text: &str) -> Vec<Segment> {
+pub(crate) fn segments(text: &str) -> Vec<ResultSegment> {
     const OPEN: &str = "<tool_response>";
     const CLOSE: &str = "</tool_response>";
     let mut segments = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn segments(text: &str) -> Vec<Segment> {
         push_text(&mut segments, text, at..open);
         let inner = text[start..start + length].trim();
         let inner = if inner.is_empty() { start..start } else { json::span(text, inner) };
-        segments.push(Segment::Result(open..end, inner));
+        segments.push(ResultSegment::Result(open..end, inner));
         at = end;
     }
     if !segments.is_empty() {
@@ -49,9 +49,9 @@ pub(crate) fn segments(text: &str) -> Vec<Segment> {
     segments
 }
 
-fn push_text(segments: &mut Vec<Segment>, text: &str, range: Range<usize>) {
+fn push_text(segments: &mut Vec<ResultSegment>, text: &str, range: Range<usize>) {
     if !text[range.clone()].trim().is_empty() {
-        segments.push(Segment::Text(range));
+        segments.push(ResultSegment::Text(range));
     }
 }
 
@@ -65,8 +65,8 @@ mod tests {
         let shown: Vec<_> = segments(text)
             .into_iter()
             .map(|segment| match segment {
-                Segment::Result(_, inner) => format!("result {:?}", &text[inner]),
-                Segment::Text(range) => format!("text {:?}", &text[range]),
+                ResultSegment::Result(_, inner) => format!("result {:?}", &text[inner]),
+                ResultSegment::Text(range) => format!("text {:?}", &text[range]),
             })
             .collect();
         assert_eq!(shown, ["text \"Note\\n\"", "result \"first\"", "result \"\"", "text \" end\""]);

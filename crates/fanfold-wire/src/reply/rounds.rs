@@ -104,7 +104,7 @@ pub(crate) trait JoinRounds {
         event: &Event,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
-    ) -> NextStep;
+    ) -> RoundStep;
 
     /// The stop reasons of a reply that may be continued after a recall.
     fn recall_stops(&self) -> &'static [&'static str];
@@ -135,7 +135,7 @@ pub(crate) trait JoinRounds {
 
 /// The next step after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NextStep {
+pub(crate) enum RoundStep {
     Continue,
     /// Wait until the originals are recalled.
     Recall,
@@ -304,7 +304,7 @@ impl ReplyJoiner {
             }
             let next = self.join.event(&mut self.state, &event, self.reader.reply(), &mut shown);
             self.keep_event(event);
-            if next == NextStep::Recall {
+            if next == RoundStep::Recall {
                 show(&mut effects, &mut shown);
                 let reply = self.finish_reader();
                 effects.push(self.wait(reply));

@@ -3,7 +3,7 @@
 use fanfold_core::summary::Flaw;
 use fanfold_core::{Event, Feedback, FoldReport, SummaryStatus, Tokens};
 use fanfold_engine::{
-    Clock as _, Engine, FoldedConversation, JobOutcome, MachineClock, PendingSummary, SummaryModels,
+    Clock as _, FoldedConversation, JobOutcome, MachineClock, PendingSummary, SessionEngine, SummaryModels,
     SummaryProgress, SummaryTask, summarise_unstored,
 };
 use fanfold_store::SessionId;
@@ -29,7 +29,7 @@ pub(super) fn unstored(
     reporter: Reporter,
 ) -> Result<SummaryOutcome> {
     let ways = summary_models::ways(options)?;
-    let sizes = Sizes::measure(followed);
+    let sizes = ViewSizes::measure(followed);
     let focus = options.focus.as_deref().unwrap_or_default();
     let mut flaws = Vec::new();
     let (summary, ended) =
@@ -59,7 +59,7 @@ pub(super) struct StoredSummary {
 impl StoredSummary {
     /// Has a summary written. A failure leaves the session unchanged.
     pub(super) fn request(
-        engine: &Engine,
+        engine: &SessionEngine,
         session: &SessionId,
         followed: &FoldedConversation,
         options: &Options,
@@ -78,8 +78,12 @@ impl StoredSummary {
     }
 
     /// Stores the summary in the session, which must be stored by now. The next view contains it.
-    pub(super) fn store(&self, engine: &Engine, session: &SessionId) -> Result<(JobOutcome, Sizes)> {
-        let sizes = engine.with_cached(session, Sizes::measure).unwrap_or_default();
+    pub(super) fn store(
+        &self,
+        engine: &SessionEngine,
+        session: &SessionId,
+    ) -> Result<(JobOutcome, ViewSizes)> {
+        let sizes = engine.with_cached(session, ViewSizes::measure).unwrap_or_default();
         let Some(pending) = &self.pending else { return Ok((self.ended.clone(), sizes)) };
         let wanted = SummaryTask { session, focus: &self.focus, is_by_hand: true };
         let ended = engine.store_summary(&wanted, &self.ways, pending)?;
@@ -125,27 +129,27 @@ fn report_progress(progress: &SummaryProgress, flaws: &mut Vec<Flaw>, reporter: 
 
 /// The size of a conversation's view, and the number of its folds.
 #[derive(Debug, Default)]
-pub(super) struct Sizes {
+pub(super) struct ViewSizes {
     view: Tokens,
     n_folds: usize,
 }
 
-impl Sizes {
-    fn measure(followed: &mut FoldedConversation) -> Sizes {
+impl ViewSizes {
+    fn measure(followed: &mut FoldedConversation) -> ViewSizes {
         let _ = followed.view();
         let ledger = followed.session.ledger();
-        Sizes { view: followed.session.status().tokens, n_folds: ledger.receipts().len() }
+        ViewSizes { view: followed.session.status().tokens, n_folds: ledger.receipts().len() }
     }
 }
 
 /// Reports the outcome of a summary and its fold. Returns whether the summary is in the view.
 pub(super) fn report(
-    before: &Sizes,
+    before: &ViewSizes,
     followed: &mut FoldedConversation,
     ended: &JobOutcome,
     reporter: Reporter,
 ) -> bool {
-    let after = Sizes::measure(followed);
+    let after = ViewSizes::measure(followed);
     let ledger = followed.session.ledger();
     let n_summaries = ledger.summaries().count();
     let in_view = ledger.summary_in_view().map(|placed| placed.number + 1);

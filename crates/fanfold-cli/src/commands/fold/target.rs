@@ -1,6 +1,6 @@
 //! The session that `fold --session` stores a conversation in, and whether the conversation belongs there.
 
-use fanfold_engine::{Engine, OpError};
+use fanfold_engine::{OpError, SessionEngine};
 use fanfold_store::{EndReason, SessionId, SessionRow};
 use fanfold_wire::Conversation;
 
@@ -12,7 +12,7 @@ use crate::terminal::Reporter;
 
 /// The session to store in, in the store or in a copy for a dry run.
 pub(super) struct Target {
-    pub(super) engine: Engine,
+    pub(super) engine: SessionEngine,
     pub(super) id: SessionId,
 }
 
@@ -66,7 +66,7 @@ impl Target {
 }
 
 /// The session to continue, or the id of a new one.
-fn session_to_fold(engine: &Engine, name: &str, reporter: Reporter) -> Result<SessionId, OpError> {
+fn session_to_fold(engine: &SessionEngine, name: &str, reporter: Reporter) -> Result<SessionId, OpError> {
     if name == "new" {
         return Ok(engine.new_id());
     }

@@ -1,7 +1,7 @@
 //! `fanfold inspect --requests` and `--request`: the requests of a stored session.
 
 use fanfold_core::{Tokens, thousands};
-use fanfold_engine::{Engine, SessionEvent};
+use fanfold_engine::{SessionEngine, SessionEvent};
 use fanfold_store::SessionId;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::terminal::{self, Reporter};
 
 /// Rebuilds a request and checks it against the bytes that were sent.
 pub(super) fn rebuild(
-    engine: &Engine,
+    engine: &SessionEngine,
     id: &SessionId,
     number: usize,
     is_json: bool,
@@ -39,7 +39,7 @@ pub(super) fn rebuild(
 }
 
 /// Lists the requests of a session.
-pub(super) fn list(engine: &Engine, id: &SessionId, is_json: bool) -> Result<()> {
+pub(super) fn list(engine: &SessionEngine, id: &SessionId, is_json: bool) -> Result<()> {
     let requests = engine.requests(id)?;
     let sent = requests.iter().filter_map(|noted| match &noted.event {
         SessionEvent::Request(sent) => Some((noted.at, sent)),

@@ -57,7 +57,7 @@ pub(super) struct PipeSession {
 }
 
 /// A request to fold, with its messages and terms.
-struct FoldRequest<'a> {
+struct PipeFold<'a> {
     request: &'a Request<'a>,
     list: &'a str,
     messages: Vec<&'a RawValue>,
@@ -84,7 +84,7 @@ impl Sessions {
         let (list, messages) = (request.message_list()?, request.messages()?);
         let session_terms = self.session_terms(&name, request);
         let terms = self.terms_factory.terms(&session_terms)?;
-        let fold = FoldRequest { request, list, messages, session_terms, terms };
+        let fold = PipeFold { request, list, messages, session_terms, terms };
         let mut session = match self.sessions.remove(&name) {
             Some(session) => self.continue_session(session, &fold)?,
             None => self.start_session(&name, &fold)?,
@@ -119,7 +119,7 @@ impl Sessions {
         before.unwrap_or(&SessionTerms::default()).updated(request, tools)
     }
 
-    fn start_session(&mut self, name: &str, fold: &FoldRequest<'_>) -> Result<PipeSession> {
+    fn start_session(&mut self, name: &str, fold: &PipeFold<'_>) -> Result<PipeSession> {
         let request = fold.request;
         let is_incremental = request.incremental.unwrap_or(self.is_incremental);
         let evicted = self.evicted.find(name);
@@ -138,7 +138,7 @@ impl Sessions {
         Ok(PipeSession::new(fold, mode))
     }
 
-    fn continue_session(&mut self, mut session: PipeSession, fold: &FoldRequest<'_>) -> Result<PipeSession> {
+    fn continue_session(&mut self, mut session: PipeSession, fold: &PipeFold<'_>) -> Result<PipeSession> {
         let (request, messages, list) = (fold.request, &fold.messages, fold.list);
         let is_increment = request.incremental.or(self.is_incremental.then_some(true));
         let conversation = &session.followed.conversation;
@@ -241,7 +241,7 @@ impl Sessions {
 
 impl PipeSession {
     /// A session that begins with these messages.
-    fn new(fold: &FoldRequest<'_>, mode: SendMode) -> PipeSession {
+    fn new(fold: &PipeFold<'_>, mode: SendMode) -> PipeSession {
         PipeSession {
             followed: follow(fold.list, &fold.messages, fold),
             terms: fold.session_terms.clone(),
@@ -255,7 +255,7 @@ impl PipeSession {
     }
 
     /// Adds an increment. The first messages that can only be of one format decide the format of the conversation.
-    fn add(&mut self, fold: &FoldRequest<'_>, is_other_model: bool) -> Result<()> {
+    fn add(&mut self, fold: &PipeFold<'_>, is_other_model: bool) -> Result<()> {
         let conversation = &self.followed.conversation;
         let format = format_of(&fold.terms, fold.list);
         let may_decide = conversation.format() == Format::of_plain_messages() || fold.terms.format.is_some();
@@ -291,7 +291,7 @@ fn mode_after_restart(is_incremental: bool, before: Option<SendMode>, call: Opti
     if keeps_mode { SendMode::WholeHistory } else { SendMode::Unknown }
 }
 
-fn follow(list: &str, messages: &[&RawValue], fold: &FoldRequest<'_>) -> FoldedConversation {
+fn follow(list: &str, messages: &[&RawValue], fold: &PipeFold<'_>) -> FoldedConversation {
     let mut followed = FoldedConversation::empty(format_of(&fold.terms, list), &fold.terms);
     followed.set_tools(fold.session_terms.tools.as_deref());
     followed.append(messages);

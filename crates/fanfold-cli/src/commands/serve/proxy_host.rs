@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fanfold_core::Tokens;
-use fanfold_engine::{Engine, MachineClock, SummaryModels, Terms};
+use fanfold_engine::{MachineClock, SessionEngine, SummaryModels, Terms};
 use fanfold_proxy::Host;
 use fanfold_store::{OpenMode, StoreError, open, store_file};
 use fanfold_tokens::Models;
@@ -61,9 +61,9 @@ impl ProxyHost {
 }
 
 impl Host for ProxyHost {
-    fn open(&self) -> Result<Engine, StoreError> {
+    fn open(&self) -> Result<SessionEngine, StoreError> {
         let store = open(&self.address, OpenMode::Write)?;
-        Ok(Engine::new(Arc::from(store), Arc::new(MachineClock)))
+        Ok(SessionEngine::new(Arc::from(store), Arc::new(MachineClock)))
     }
 
     fn file(&self) -> Option<PathBuf> {

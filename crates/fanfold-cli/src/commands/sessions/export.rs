@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fanfold_engine::{Engine, store_message};
+use fanfold_engine::{SessionEngine, store_message};
 use fanfold_store::{SessionFilter, SessionRow};
 
 use super::sharegpt::{self, Secrets};
@@ -90,7 +90,7 @@ pub(super) fn run(args: &ExportArgs, options: &Options, reporter: Reporter) -> R
     Err(Failure::new(message, "`fanfold doctor` checks the store"))
 }
 
-fn export(engine: &Engine, row: &SessionRow, args: &ExportArgs) -> Result<String> {
+fn export(engine: &SessionEngine, row: &SessionRow, args: &ExportArgs) -> Result<String> {
     Ok(match args.format {
         ExportFormat::Jsonl => engine.export_line(&row.id)? + "\n",
         ExportFormat::Sharegpt => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fanfold_engine::{Engine, Import, ImportOutcome, ImportedIds, decode};
+use fanfold_engine::{Import, ImportOutcome, ImportedIds, SessionEngine, decode};
 use fanfold_replay::{ConversationOrigin, FileKind, Record, SourceConversation, detect_kind, read_whole};
 use fanfold_store::{Millis, Relation, SessionId};
 
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ImportArgs, options: &Options, reporter: Reporter) -> R
 
 /// Imports sessions and counts them.
 struct Importer<'a> {
-    engine: &'a Engine,
+    engine: &'a SessionEngine,
     /// The source for all sessions, if given.
     source: Option<&'a str>,
     n_new: usize,
@@ -61,7 +61,7 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(engine: &'a Engine, source: Option<&'a str>) -> Importer<'a> {
+    fn new(engine: &'a SessionEngine, source: Option<&'a str>) -> Importer<'a> {
         Importer {
             engine,
             source,
@@ -78,7 +78,7 @@ impl<'a> Importer<'a> {
             return self.add_hermes_database(path);
         }
         let input = input::read(path, reporter)?;
-        if Engine::is_line(&input.text) {
+        if SessionEngine::is_line(&input.text) {
             self.add_exported_lines(&input);
             return Ok(());
         }

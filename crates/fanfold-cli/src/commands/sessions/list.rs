@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use fanfold_core::thousands;
-use fanfold_engine::{Engine, SessionEvent, store_message};
+use fanfold_engine::{SessionEngine, SessionEvent, store_message};
 use fanfold_store::{EventRow, Millis, ReadableSessions, Relation, Role, SessionFilter, SessionRow};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ pub(super) fn list(args: &ListArgs, options: &Options) -> Result<()> {
     Err(Failure::new(message, "`fanfold doctor` checks the store"))
 }
 
-fn print(engine: &Engine, rows: &[SessionRow], args: &ListArgs) -> Result<()> {
+fn print(engine: &SessionEngine, rows: &[SessionRow], args: &ListArgs) -> Result<()> {
     if args.json {
         return terminal::print_json(&rows.iter().map(row_json).collect());
     }
@@ -85,7 +85,7 @@ fn print(engine: &Engine, rows: &[SessionRow], args: &ListArgs) -> Result<()> {
 }
 
 /// The beginning of the first user message with text.
-fn preview(engine: &Engine, row: &SessionRow) -> String {
+fn preview(engine: &SessionEngine, row: &SessionRow) -> String {
     const FIRST: u32 = 8;
     let nodes = row.tip.and_then(|tip| engine.store().chain(tip, 0..FIRST).ok()).unwrap_or_default();
     let users = nodes.iter().filter(|node| node.role == Role::User);

@@ -9,7 +9,7 @@ mod import; //   reads sessions from files
 mod hermes; //   reads a Hermes state database
 
 use clap::{Args, Subcommand};
-use fanfold_engine::{Engine, Retention};
+use fanfold_engine::{Retention, SessionEngine};
 use fanfold_store::{Millis, SessionId};
 use serde_json::{Value, json};
 
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &SessionsArgs, options: &Options, reporter: Reporter) ->
 }
 
 /// Opens the store and finds a session in it.
-fn find(options: &Options, name: &str) -> Result<(Engine, SessionId)> {
+fn find(options: &Options, name: &str) -> Result<(SessionEngine, SessionId)> {
     let engine = store::open(options)?;
     let id = engine.find(name)?.id;
     Ok((engine, id))

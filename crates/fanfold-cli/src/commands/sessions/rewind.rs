@@ -1,7 +1,7 @@
 //! Moves a session back and forth: rewind, redo, checkpoints.
 
 use clap::Args;
-use fanfold_engine::{Engine, MoveOutcome, OpError, RewindTarget};
+use fanfold_engine::{MoveOutcome, OpError, RewindTarget, SessionEngine};
 use fanfold_store::SessionId;
 use serde_json::{Value, json};
 
@@ -78,7 +78,12 @@ pub(super) fn rewind(args: &RewindArgs, options: &Options, reporter: Reporter) -
 
 /// Undoes the last rewind or restore.
 pub(super) fn redo(args: &SessionArgs, options: &Options, reporter: Reporter) -> Result<()> {
-    move_session(&MoveTarget { name: &args.session, is_json: args.json }, options, reporter, Engine::redo)
+    move_session(
+        &MoveTarget { name: &args.session, is_json: args.json },
+        options,
+        reporter,
+        SessionEngine::redo,
+    )
 }
 
 /// The session to move, and whether to print JSON.
@@ -91,7 +96,7 @@ fn move_session(
     target: &MoveTarget<'_>,
     options: &Options,
     reporter: Reporter,
-    go: impl FnOnce(&Engine, &SessionId) -> Result<MoveOutcome, OpError>,
+    go: impl FnOnce(&SessionEngine, &SessionId) -> Result<MoveOutcome, OpError>,
 ) -> Result<()> {
     let (engine, id) = find(options, target.name)?;
     let MoveOutcome { n_before, n_after, n_undone } = go(&engine, &id)?;

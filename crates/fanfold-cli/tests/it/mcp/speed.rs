@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold_core::{Budget, Policy, Tokens, Words};
-use fanfold_engine::{Engine, MachineClock, RequestInput, Terms};
+use fanfold_engine::{MachineClock, RequestInput, SessionEngine, Terms};
 use fanfold_store::{SessionId, SqliteStore};
 use fanfold_testkit::generators::conversations::{ConversationSize, chat_messages, conversation};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn timed(client: &mut Client, tool: &str, arguments: &Value) -> Duration {
 /// Adds folded sessions, newer than the stored one, until the store has this many messages.
 fn fill(stored: &StoredSession, wanted: usize) -> (usize, usize) {
     let store = Arc::new(SqliteStore::open(&stored.store()).unwrap());
-    let engine = Engine::new(store, Arc::new(MachineClock));
+    let engine = SessionEngine::new(store, Arc::new(MachineClock));
     let terms = Terms {
         engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::fanfold(),

@@ -63,7 +63,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         entries.extend(&draft.ledger.segments[live as usize].entries);
     }
     entries.sort();
-    let facts = Facts::newest(draft, &entries, counts);
+    let facts = SummaryFacts::newest(draft, &entries, counts);
     let handle = draft.name_entries(&entries);
     let max_tokens = draft.room.permille(share).max(Tokens(400));
     let mut parts = Vec::new();
@@ -81,7 +81,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
 
 /// The contents of a summary.
 #[derive(Debug, Default)]
-struct Facts {
+struct SummaryFacts {
     asks: Vec<String>,
     actions: Vec<String>,
     files: Vec<String>,
@@ -89,17 +89,17 @@ struct Facts {
     texts: Vec<String>,
 }
 
-impl Facts {
+impl SummaryFacts {
     /// The newest facts of all entries.
-    fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> Facts {
+    fn newest(draft: &mut Draft<'_>, entries: &[EntryId], counts: SummaryCounts) -> SummaryFacts {
         let transcript = draft.transcript;
         let rules = &draft.policy.tools;
-        let each: Vec<Facts> =
-            entries.iter().map(|id| Facts::from_entry(transcript.entry(*id), rules)).collect();
+        let each: Vec<SummaryFacts> =
+            entries.iter().map(|id| SummaryFacts::from_entry(transcript.entry(*id), rules)).collect();
         let mut seen = HashSet::new();
         let files = each.iter().flat_map(|facts| &facts.files);
         let files: Vec<&String> = files.filter(|file| seen.insert(file.as_str())).collect();
-        Facts {
+        SummaryFacts {
             asks: last(each.iter().rev().flat_map(|facts| facts.asks.iter().rev()), counts.asks),
             actions: last(each.iter().rev().flat_map(|facts| facts.actions.iter().rev()), counts.actions),
             files: last(files.into_iter().rev(), counts.files),
@@ -108,8 +108,8 @@ impl Facts {
         }
     }
 
-    fn from_entry(entry: &Entry, rules: &[ToolRule]) -> Facts {
-        let mut facts = Facts::default();
+    fn from_entry(entry: &Entry, rules: &[ToolRule]) -> SummaryFacts {
+        let mut facts = SummaryFacts::default();
         match entry {
             Entry::Prompt(prompt) if prompt.speaker == Speaker::System => {}
             Entry::Prompt(prompt) => {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use fanfold_core::{Extent, Tokens, print_view};
-use fanfold_engine::{Clock, Engine, JobOutcome, SummaryModel, SummaryModels, SummaryTask};
+use fanfold_engine::{Clock, JobOutcome, SessionEngine, SummaryModel, SummaryModels, SummaryTask};
 use fanfold_provider::{Endpoint, KeySource, ModelClient, Timeouts};
 use fanfold_store::{EventRow, Millis, SqliteStore};
 use fanfold_testkit::fakes::summaries::good_summary;
@@ -65,7 +65,7 @@ fn model(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Upstream {
 pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) clock: Arc<ManualClock>,
-    pub(crate) engine: Engine,
+    pub(crate) engine: SessionEngine,
     pub(crate) summary: Upstream,
     pub(crate) main: Upstream,
     pub(crate) n_messages: usize,
@@ -82,7 +82,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::default());
         let store = SqliteStore::open(&folder.path().join("s.db")).unwrap();
-        let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as Arc<dyn Clock>);
+        let engine = SessionEngine::new(Arc::new(store), Arc::clone(&clock) as Arc<dyn Clock>);
         let mut fixture = Fixture {
             folder,
             clock,
@@ -96,9 +96,9 @@ impl Fixture {
     }
 
     /// Another engine on the same store, like that of another process.
-    pub(crate) fn other_engine(&self) -> Engine {
+    pub(crate) fn other_engine(&self) -> SessionEngine {
         let store = SqliteStore::open(&self.folder.path().join("s.db")).unwrap();
-        Engine::new(Arc::new(store), Arc::clone(&self.clock) as Arc<dyn Clock>)
+        SessionEngine::new(Arc::new(store), Arc::clone(&self.clock) as Arc<dyn Clock>)
     }
 
     /// Sends the conversation with this number of messages. Returns the sent body.

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use fanfold_core::{Item, Tokens, View};
-use fanfold_engine::{Engine, JobOutcome, SessionEvent, SummaryTask};
+use fanfold_engine::{JobOutcome, SessionEngine, SessionEvent, SummaryTask};
 use fanfold_provider::{ErrorClass, ProviderError as Failed};
 use fanfold_testkit::Rng;
 use fanfold_testkit::contracts::message_list;
@@ -17,7 +17,7 @@ use super::stored::models;
 use crate::cache_marks::{agent_body, agent_messages};
 use crate::setup::{engine, id, request, terms, terms_of};
 
-fn view(engine: &Engine) -> (View, Tokens) {
+fn view(engine: &SessionEngine) -> (View, Tokens) {
     let look = |followed: &mut fanfold_engine::FoldedConversation| {
         (followed.view().unwrap(), followed.session.budget().room())
     };

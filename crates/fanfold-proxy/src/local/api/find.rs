@@ -1,15 +1,15 @@
 //! Search and recall.
 
 use fanfold_core::{Extent, Handle};
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 use fanfold_store::Millis;
 use fanfold_store::search::{DateOrder, SearchRequest, Searcher};
 use serde_json::{Value, json};
 
 use super::api_error::ApiError;
-use super::route::Arguments;
+use super::route::QueryArguments;
 
-pub(super) fn search(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn search(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let sort = match arguments.text("sort").as_deref() {
         None => None,
         Some("newest") => Some(DateOrder::Newest),
@@ -42,14 +42,14 @@ pub(super) fn search(engine: &Engine, arguments: &Arguments) -> Result<Value, Ap
     Ok(serde_json::to_value(&reply).unwrap_or_default())
 }
 
-fn day(arguments: &Arguments, name: &str) -> Result<Option<f64>, ApiError> {
+fn day(arguments: &QueryArguments, name: &str) -> Result<Option<f64>, ApiError> {
     let Some(text) = arguments.text(name) else { return Ok(None) };
     let at = Millis::from_date(&text);
     let wrong = || ApiError::bad_request(format!("`{name}` is not a date: {text}"), "write it as 2026-11-15");
     at.map(|at| Some(at.0 as f64 / 1000.0)).ok_or_else(wrong)
 }
 
-pub(super) fn recall(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn recall(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let written = arguments.path("handle");
     let handle: Handle = written.parse().map_err(|_| {
         ApiError::bad_request(format!("`{written}` is not a handle"), "a handle is 6 to 18 digits")

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Engines;
 use super::api_error::ApiError;
-use super::route::{Arguments, Method, ParameterLocation, ResponseShape, Route};
+use super::route::{Method, ParameterLocation, QueryArguments, ResponseShape, Route};
 use super::table::ROUTES;
 
 const MAX_BODY_BYTES: usize = 1 << 20;
@@ -87,7 +87,7 @@ fn arguments(
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
     body: &[u8],
-) -> Result<Arguments, ApiError> {
+) -> Result<QueryArguments, ApiError> {
     let mut given: Vec<(ParameterLocation, String, Value)> = Vec::new();
     given.extend(path.into_iter().map(|(name, value)| (ParameterLocation::Path, name, Value::String(value))));
     given.extend(
@@ -99,7 +99,7 @@ fn arguments(
         };
         given.extend(fields.into_iter().map(|(name, value)| (ParameterLocation::Body, name, value)));
     }
-    Arguments::new(route, given)
+    QueryArguments::new(route, given)
 }
 
 fn error_response(error: &ApiError) -> Response {

@@ -15,10 +15,10 @@ mod tests;
 use std::sync::Arc;
 
 use axum::Router;
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 
 /// Returns the engine, or an error message.
-pub type Engines = Arc<dyn Fn() -> Result<Arc<Engine>, String> + Send + Sync>;
+pub type Engines = Arc<dyn Fn() -> Result<Arc<SessionEngine>, String> + Send + Sync>;
 
 /// Path prefix of the routes.
 pub const PATH: &str = "/fanfold/api";

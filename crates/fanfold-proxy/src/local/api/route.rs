@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fanfold_engine::Engine;
+use fanfold_engine::SessionEngine;
 use serde_json::Value;
 
 use super::api_error::ApiError;
@@ -16,7 +16,7 @@ pub(crate) struct Route {
     pub(crate) description: &'static str,
     pub(crate) parameters: &'static [Parameter],
     pub(crate) answer: ResponseShape,
-    pub(crate) run: fn(&Engine, &Arguments) -> Result<Value, ApiError>,
+    pub(crate) run: fn(&SessionEngine, &QueryArguments) -> Result<Value, ApiError>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,16 +60,16 @@ pub(crate) enum ResponseShape {
 
 /// The arguments of a request, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Arguments {
+pub(crate) struct QueryArguments {
     pub(crate) values: BTreeMap<String, Value>,
 }
 
-impl Arguments {
+impl QueryArguments {
     /// Checks the arguments of a request. An unknown name is an error.
     pub(crate) fn new(
         route: &Route,
         given: Vec<(ParameterLocation, String, Value)>,
-    ) -> Result<Arguments, ApiError> {
+    ) -> Result<QueryArguments, ApiError> {
         let mut values = BTreeMap::new();
         for (location, name, value) in given {
             let is_known =
@@ -88,7 +88,7 @@ impl Arguments {
                 values.insert(name, value);
             }
         }
-        Ok(Arguments { values })
+        Ok(QueryArguments { values })
     }
 
     /// A text argument.

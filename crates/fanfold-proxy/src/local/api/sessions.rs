@@ -1,16 +1,16 @@
 //! Sessions, their messages, folds and forks.
 
-use fanfold_engine::{Engine, LoggedEvent, SessionEvent};
+use fanfold_engine::{LoggedEvent, SessionEngine, SessionEvent};
 use fanfold_store::{SessionFilter, SessionRow};
 use serde_json::{Map, Value, json};
 
 use super::api_error::ApiError;
-use super::route::Arguments;
+use super::route::QueryArguments;
 
 /// Maximum length of a list.
 const MAX_ROWS: u32 = 1_000;
 
-pub(super) fn list(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn list(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let limit = arguments.count("limit")?.unwrap_or(50).clamp(1, MAX_ROWS);
     let offset = arguments.count("offset")?.unwrap_or(0) as usize;
     let filter = SessionFilter {
@@ -23,7 +23,7 @@ pub(super) fn list(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiE
     Ok(json!({ "sessions": rows.iter().map(session).collect::<Vec<_>>() }))
 }
 
-pub(super) fn one(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn one(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let row = engine.find(&arguments.path("session"))?;
     let standing = engine.session_overview(&row.id)?;
     let mut all = session(&standing.row);
@@ -47,7 +47,7 @@ pub(super) fn one(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiEr
     Ok(all)
 }
 
-pub(super) fn messages(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn messages(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let row = engine.find(&arguments.path("session"))?;
     let from = arguments.count("from")?.unwrap_or(0).min(row.n_messages);
     let limit = arguments.count("limit")?.unwrap_or(100).clamp(1, MAX_ROWS);
@@ -68,7 +68,7 @@ pub(super) fn messages(engine: &Engine, arguments: &Arguments) -> Result<Value, 
     Ok(json!({ "messages": messages, "total": row.n_messages }))
 }
 
-pub(super) fn folds(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn folds(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let row = engine.find(&arguments.path("session"))?;
     let events = engine.store().events(&row.id, 0)?;
     let noted = events.iter().filter(|event| event.kind == "fold").filter_map(LoggedEvent::decode);
@@ -88,7 +88,7 @@ pub(super) fn folds(engine: &Engine, arguments: &Arguments) -> Result<Value, Api
     Ok(json!({ "folds": folds }))
 }
 
-pub(super) fn fork(engine: &Engine, arguments: &Arguments) -> Result<Value, ApiError> {
+pub(super) fn fork(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let row = engine.find(&arguments.path("session"))?;
     let fork = engine.fork(&row.id, arguments.count("at")?, arguments.text("title").as_deref())?;
     Ok(session(&engine.row(&fork)?))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Request;
 use fanfold_core::{Budget, Policy, Tokens, Words};
-use fanfold_engine::{Engine, FoldOutcome, MachineClock, RequestInput, Terms};
+use fanfold_engine::{FoldOutcome, MachineClock, RequestInput, SessionEngine, Terms};
 use fanfold_store::{SessionId, SqliteStore};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ use super::table::ROUTES;
 use super::{Engines, PATH, router};
 
 /// An engine with a session that was folded.
-fn engine() -> Arc<Engine> {
-    let engine = Engine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
+fn engine() -> Arc<SessionEngine> {
+    let engine = SessionEngine::new(Arc::new(SqliteStore::in_memory()), Arc::new(MachineClock));
     let terms = Terms {
         engine: fanfold_core::EngineFactory::FANFOLD,
         policy: Policy::fanfold(),
@@ -47,7 +47,7 @@ fn engine() -> Arc<Engine> {
     Arc::new(engine)
 }
 
-fn engines(engine: &Arc<Engine>) -> Engines {
+fn engines(engine: &Arc<SessionEngine>) -> Engines {
     let engine = Arc::clone(engine);
     Arc::new(move || Ok(Arc::clone(&engine)))
 }

@@ -7,7 +7,7 @@ use fanfold_replay::Price;
 use fanfold_store::SessionId;
 
 use super::RequestMeter;
-use crate::meter::cost::{Account, BothCosts, Charge, SentBody, reported_cost};
+use crate::meter::cost::{BothCosts, Charge, CostAccount, SentBody, reported_cost};
 use crate::meter::fold_snapshot::FoldSnapshot;
 use crate::meter::status::{Book, count};
 use crate::outcome::{Exit, Outcome};
@@ -56,7 +56,7 @@ impl RequestMeter {
         let now = self.meter.started.elapsed();
         let price = self.meter.prices.find(&self.model).map(|found| found.price);
         let mut book = self.meter.book();
-        let mut account = Account::default();
+        let mut account = CostAccount::default();
         let entry = self.session.as_ref().and_then(|session| book.sessions.get(session));
         let cost = match entry {
             Some(entry) => {
@@ -74,7 +74,7 @@ impl RequestMeter {
     }
 
     /// The cost, if it is known. A request that was refused or not answered costs nothing.
-    fn cost(&self, price: &Price, account: &mut Account, now: Duration) -> Option<BothCosts> {
+    fn cost(&self, price: &Price, account: &mut CostAccount, now: Duration) -> Option<BothCosts> {
         let is_answered = self.status.is_some_and(|status| (200..300).contains(&status));
         if !is_answered {
             return None;

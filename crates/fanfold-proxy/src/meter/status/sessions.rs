@@ -7,7 +7,7 @@ use fanfold_core::Pressure;
 use fanfold_store::SessionId;
 
 use super::SessionStatus;
-use crate::meter::cost::{Account, BothCosts};
+use crate::meter::cost::{BothCosts, CostAccount};
 use crate::meter::fold_snapshot::SnapshotBase;
 
 /// The maximum number of sessions. Those used last are kept.
@@ -26,7 +26,7 @@ pub(crate) struct SessionEntry {
     pub(crate) last: Duration,
     pub(crate) cost: BothCosts,
     pub(crate) has_price: bool,
-    pub(crate) account: Account,
+    pub(crate) account: CostAccount,
     /// The base of the next snapshot.
     pub(crate) base: Option<SnapshotBase>,
     last_use: u64,
@@ -76,7 +76,7 @@ fn new_entry(id: &SessionId, format: &'static str) -> SessionEntry {
         last: Duration::ZERO,
         cost: BothCosts::default(),
         has_price: false,
-        account: Account::default(),
+        account: CostAccount::default(),
         base: None,
         last_use: 0,
     }

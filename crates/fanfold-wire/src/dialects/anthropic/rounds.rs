@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{BlockKind, kind_of};
 use crate::json::{self, Object, Splices, with_field};
 use crate::reply::reader::{Failure, ParsedReply};
-use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, NextStep, calls_only_recalls, with_output};
+use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, calls_only_recalls, with_output};
 use crate::reply::sse::Event;
 use crate::reply::usage::number;
 use crate::request::RECALL_TOOL;
@@ -84,7 +84,7 @@ impl JoinRounds for JoinedMessages {
         event: &Event,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
-    ) -> NextStep {
+    ) -> RoundStep {
         let data = if event.name().is_none() { event.data() } else { None };
         let kind = data.as_deref().and_then(Object::parse).and_then(|object| object.text("type"));
         match event.name().or(kind.as_deref()).unwrap_or_default() {
@@ -99,11 +99,11 @@ impl JoinRounds for JoinedMessages {
             "message_delta" if state.n_rounds > 0 => out.extend(final_delta(state, event, None)),
             "message_stop" if !state.held.is_empty() => {
                 state.held.push(event.clone());
-                return NextStep::Recall;
+                return RoundStep::Recall;
             }
             _ => out.extend_from_slice(event.raw()),
         }
-        NextStep::Continue
+        RoundStep::Continue
     }
 
     fn recall_stops(&self) -> &'static [&'static str] {

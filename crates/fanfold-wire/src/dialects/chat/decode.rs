@@ -10,7 +10,7 @@ use crate::conversation::change::Oddity;
 use crate::conversation::entry_map::{Anchor, EntryMap, Portion, PortionRole, Role};
 
 use crate::content::text_calls::TextReply;
-use crate::content::text_results::{self, Segment};
+use crate::content::text_results::{self, ResultSegment};
 use crate::conversation::outgoing::is_note;
 use crate::conversation::pairing::Ids;
 use crate::json::{self, Object};
@@ -50,7 +50,7 @@ fn user(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>) {
     let is_note = is_named || is_note(&content.text);
     let segments = text_results::segments(&content.text);
     let is_all_results =
-        !segments.is_empty() && segments.iter().all(|segment| matches!(segment, Segment::Result(..)));
+        !segments.is_empty() && segments.iter().all(|segment| matches!(segment, ResultSegment::Result(..)));
     let speaker = if is_note || is_all_results { Speaker::Harness } else { Speaker::User };
     let media = content.media(map.message());
     map.add_prompt(0, speaker, content.body(), media);
@@ -87,7 +87,7 @@ fn read_text_results(map: &mut EntryMap, content: &Content<'_>, speaker: Speaker
     map.set_portions(segments.len());
     for (part, segment) in segments.iter().enumerate() {
         match segment {
-            Segment::Result(span, inner) => match map.pairing.take_unnamed() {
+            ResultSegment::Result(span, inner) => match map.pairing.take_unnamed() {
                 Some(call) => {
                     let origin = map.origin(part);
                     let body = body(&content.text[inner.clone()]);
@@ -98,7 +98,7 @@ fn read_text_results(map: &mut EntryMap, content: &Content<'_>, speaker: Speaker
                     map.add_prompt(part, Speaker::Harness, body(&content.text[span.clone()]), Vec::new());
                 }
             },
-            Segment::Text(span) => {
+            ResultSegment::Text(span) => {
                 map.add_prompt(part, speaker, body(&content.text[span.clone()]), Vec::new());
             }
         }

@@ -9,7 +9,7 @@ use fanfold_core::{CallId, Place, Step, Voice};
 use super::{Layout, Message, MessageRole, REASONING, call_fields};
 use crate::content::ContentEdit;
 use crate::content::text_calls::{TextReply, wrap_as_object};
-use crate::content::text_results::{self, Segment};
+use crate::content::text_results::{self, ResultSegment};
 use crate::conversation::entry_map::Role;
 use crate::conversation::outgoing::{
     EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
@@ -323,7 +323,7 @@ fn segments(
     source: &EncodeSource<'_, '_>,
     message: &Message<'_>,
     portions: &[OutPortion<'_>],
-) -> Vec<Segment> {
+) -> Vec<ResultSegment> {
     let Some(first) = portions.first() else { return Vec::new() };
     let facts = source.map.messages.get(first.source.origin.message as usize).copied().unwrap_or_default();
     let result = first.result().and_then(|id| source.call(id)?.result.as_ref());
@@ -333,7 +333,9 @@ fn segments(
     let Some(text) = message.content.and_then(json::string) else { return Vec::new() };
     let segments = text_results::segments(&text.text);
     let is_lone_whole = match (result, segments.as_slice()) {
-        (Some(result), [Segment::Result(_, inner)]) => result.body.as_str() != &text.text[inner.clone()],
+        (Some(result), [ResultSegment::Result(_, inner)]) => {
+            result.body.as_str() != &text.text[inner.clone()]
+        }
         _ => false,
     };
     let is_split = segments.len() == facts.n_portions as usize && !is_lone_whole;
@@ -343,7 +345,7 @@ fn segments(
 fn edit_segments(
     splices: &mut Splices,
     message: &Message<'_>,
-    segments: &[Segment],
+    segments: &[ResultSegment],
     portions: &[OutPortion<'_>],
 ) {
     let Some(value) = message.object.get(message.content_key) else { return };
@@ -353,13 +355,13 @@ fn edit_segments(
     for (part, segment) in segments.iter().enumerate() {
         match (segment, by_part.get(&part)) {
             (segment, None) => changes.push((segment.span(), String::new())),
-            (Segment::Result(_, inner), Some(portion)) => {
+            (ResultSegment::Result(_, inner), Some(portion)) => {
                 // A result without a call is a prompt.
                 let place = portion.result().map_or(Place::Text(portion.entry), Place::Result);
                 let stub = portion.stub(place);
                 changes.extend(stub.map(|stub| (inner.clone(), stub.to_owned())));
             }
-            (Segment::Text(span), Some(portion)) => {
+            (ResultSegment::Text(span), Some(portion)) => {
                 let stub = portion.stub(Place::Text(portion.entry));
                 changes.extend(stub.map(|stub| (span.clone(), stub.to_owned())));
             }

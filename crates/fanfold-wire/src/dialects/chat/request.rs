@@ -126,16 +126,16 @@ impl Requests for ChatCompletions {
 }
 
 /// A message in a list whose roles alternate.
-struct Turn<'a> {
+struct MergedTurn<'a> {
     role: String,
     json: Cow<'a, str>,
 }
 
 fn alternate_roles<'a>(messages: &[&'a str]) -> Vec<Cow<'a, str>> {
-    let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
+    let mut turns: Vec<MergedTurn<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
         let role = Object::parse(message).and_then(|object| object.text("role").map(Cow::into_owned));
-        let next = Turn { role: role.unwrap_or_default(), json: without_fanfold_name(message) };
+        let next = MergedTurn { role: role.unwrap_or_default(), json: without_fanfold_name(message) };
         let merged = turns.last().and_then(|last| merge(last, &next));
         match (merged, turns.last_mut()) {
             (Some(merged), Some(last)) => last.json = Cow::Owned(merged),
@@ -157,7 +157,7 @@ fn without_fanfold_name(message: &str) -> Cow<'_, str> {
 }
 
 /// Two neighbours as one message, if their roles must not be adjacent.
-fn merge(last: &Turn<'_>, next: &Turn<'_>) -> Option<String> {
+fn merge(last: &MergedTurn<'_>, next: &MergedTurn<'_>) -> Option<String> {
     let (before, after) = (Object::parse(&last.json)?, Object::parse(&next.json)?);
     let has_calls =
         |message: &Object<'_>| ["tool_calls", "function_call"].iter().any(|key| message.some(key).is_some());

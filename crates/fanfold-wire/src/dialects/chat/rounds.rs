@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::reply::{StreamedCalls, append_arguments, first_choice};
 use crate::json::{self, Object, Splices, with_field, without_fields};
 use crate::reply::reader::{Failure, ParsedReply, has_value};
-use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, NextStep, calls_only_recalls, with_output};
+use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, calls_only_recalls, with_output};
 use crate::reply::sse::Event;
 use crate::request::RECALL_TOOL;
 
@@ -116,21 +116,21 @@ impl JoinRounds for JoinedCompletions {
         event: &Event,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
-    ) -> NextStep {
+    ) -> RoundStep {
         let is_unchanged = state.n_rounds == 0 && self.calls.shows_all();
         let has_calls = has_value(event.raw(), "\"tool_calls\"");
         let Some(data) = event.data().filter(|_| !is_unchanged || has_calls) else {
             out.extend_from_slice(event.raw());
-            return NextStep::Continue;
+            return RoundStep::Continue;
         };
         let is_done = data.trim() == "[DONE]";
         if is_done && !state.held.is_empty() {
             state.held.push(event.clone());
-            return NextStep::Recall;
+            return RoundStep::Recall;
         }
         if is_done || !json::is_valid(&data) || has_value(event.raw(), "\"error\"") {
             out.extend_from_slice(event.raw());
-            return NextStep::Continue;
+            return RoundStep::Continue;
         }
         let is_held = calls_only_recalls(reply, self.recall_stops());
         if let Some(shown) = self.shown_chunk(state, &data, is_held).filter(|_| state.held.is_empty()) {
@@ -143,7 +143,7 @@ impl JoinRounds for JoinedCompletions {
         if is_held {
             state.held.push(event.clone());
         }
-        NextStep::Continue
+        RoundStep::Continue
     }
 
     fn recall_stops(&self) -> &'static [&'static str] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::json::{self, Object, Splices, with_field, without_fields};
 use crate::reply::reader::{Failure, ParsedReply};
-use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, NextStep, is_all_recalls, with_output};
+use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, is_all_recalls, with_output};
 use crate::reply::sse::Event;
 use crate::reply::usage::number;
 use crate::request::RECALL_TOOL;
@@ -135,7 +135,7 @@ impl JoinRounds for JoinedResponses {
         event: &Event,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
-    ) -> NextStep {
+    ) -> RoundStep {
         let data = if event.name().is_none() { event.data() } else { None };
         let kind = data.as_deref().and_then(Object::parse).and_then(|object| object.text("type"));
         let is_unchanged = self.is_unchanged(state);
@@ -144,7 +144,7 @@ impl JoinRounds for JoinedResponses {
             "response.output_item.added" => self.add_item(state, event, out),
             "response.completed" if is_all_recalls(reply) => {
                 state.held = vec![event.clone()];
-                return NextStep::Recall;
+                return RoundStep::Recall;
             }
             _ if is_unchanged => out.extend_from_slice(event.raw()),
             "response.completed" | "response.incomplete" | "response.failed" => {
@@ -152,7 +152,7 @@ impl JoinRounds for JoinedResponses {
             }
             _ => self.renumber(event, out),
         }
-        NextStep::Continue
+        RoundStep::Continue
     }
 
     fn recall_stops(&self) -> &'static [&'static str] {

@@ -26,21 +26,21 @@ pub(crate) const PASS: Pass = Pass { name: "drop", run };
 const MARKER: Tokens = Tokens(24);
 
 /// Something that can be removed: an entry, or a segment with its entries.
-struct Unit {
+struct DropUnit {
     first: EntryId,
     cost: Tokens,
     segment: Option<u32>,
 }
 
 fn run(draft: &mut Draft<'_>, target: Tokens) {
-    let mut units: Vec<Unit> = draft
+    let mut units: Vec<DropUnit> = draft
         .absorbable()
         .into_iter()
-        .map(|id| Unit { first: id, cost: draft.cost(id), segment: None })
+        .map(|id| DropUnit { first: id, cost: draft.cost(id), segment: None })
         .collect();
     for &live in &draft.ledger.live_segments {
         let segment = &draft.ledger.segments[live as usize];
-        units.push(Unit { first: segment.span().0, cost: segment.tokens(), segment: Some(live) });
+        units.push(DropUnit { first: segment.span().0, cost: segment.tokens(), segment: Some(live) });
     }
     units.sort_by_key(|unit| unit.first);
     let needed = draft.total() + MARKER - target;
