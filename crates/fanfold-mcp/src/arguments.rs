@@ -15,11 +15,11 @@ const ALIASES: [(&str, &str); 6] = [
 ];
 
 /// The arguments of a call.
-pub(crate) struct ToolArguments(Map<String, Value>);
+pub(crate) struct JsonArguments(Map<String, Value>);
 
-impl ToolArguments {
+impl JsonArguments {
     /// Checks the names of the arguments. An unknown name is an error, because the model would believe it had an effect.
-    pub(crate) fn new(given: Map<String, Value>, known: &[&str]) -> Result<ToolArguments, ToolError> {
+    pub(crate) fn new(given: Map<String, Value>, known: &[&str]) -> Result<JsonArguments, ToolError> {
         let mut arguments = Map::new();
         for (name, value) in given {
             let is_known = known.contains(&name.as_str());
@@ -39,7 +39,7 @@ impl ToolArguments {
                 arguments.insert(name, value);
             }
         }
-        Ok(ToolArguments(arguments))
+        Ok(JsonArguments(arguments))
     }
 
     /// The value of an argument, of any type.
@@ -86,9 +86,9 @@ mod tests {
 
     use super::*;
 
-    fn arguments(value: Value) -> Result<ToolArguments, ToolError> {
+    fn arguments(value: Value) -> Result<JsonArguments, ToolError> {
         let Value::Object(map) = value else { panic!("not an object") };
-        ToolArguments::new(map, &["session_id", "limit", "search"])
+        JsonArguments::new(map, &["session_id", "limit", "search"])
     }
 
     #[test]

@@ -39,11 +39,11 @@ struct OpenStore {
     engine: Arc<SessionEngine>,
     /// Started by the first search, and set when the index is up to date.
     to_search: Option<Arc<OnceLock<Arc<SessionEngine>>>>,
-    file: Option<FileId>,
+    file: Option<StoreFileId>,
 }
 
 /// Identifies a file, so that a deleted and recreated store is opened again.
-type FileId = (u64, u64);
+type StoreFileId = (u64, u64);
 
 impl StoreSource {
     /// The store at an address. It need not exist yet.
@@ -127,13 +127,13 @@ impl Drop for StoreSource {
 }
 
 #[cfg(unix)]
-fn file_id(path: &Path) -> Option<FileId> {
+fn file_id(path: &Path) -> Option<StoreFileId> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 #[cfg(not(unix))]
-fn file_id(path: &Path) -> Option<FileId> {
+fn file_id(path: &Path) -> Option<StoreFileId> {
     // An open file cannot be deleted on this system.
     std::fs::metadata(path).ok().map(|_| (0, 0))
 }

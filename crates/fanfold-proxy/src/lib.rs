@@ -29,7 +29,7 @@ mod server; //        listener and shutdown
 pub use admission::token::Token;
 pub use config::{Config, Host, Limits};
 pub use local::api;
-pub use outcome::{BypassReason, Outcome};
+pub use outcome::{BypassReason, ProxyOutcome};
 pub use prepare::recall_offer::Recall;
 pub use receive::turn_memory::ProxyMemory;
 pub use receive::upstream::{Upstream, UpstreamError, Upstreams};

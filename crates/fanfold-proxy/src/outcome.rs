@@ -82,7 +82,7 @@ impl From<&RequestError> for BypassReason {
 
 /// How a body was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ProxyOutcome {
     /// Not folded, because it fits.
     Whole,
     /// Folded.
@@ -93,23 +93,23 @@ pub enum Outcome {
     Unchanged(BypassReason),
 }
 
-impl Outcome {
+impl ProxyOutcome {
     /// The name in metric labels and log lines.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Whole => "whole",
-            Outcome::Folded => "folded",
-            Outcome::Observed => "observed",
-            Outcome::Unchanged(_) => "as_it_came",
+            ProxyOutcome::Whole => "whole",
+            ProxyOutcome::Folded => "folded",
+            ProxyOutcome::Observed => "observed",
+            ProxyOutcome::Unchanged(_) => "as_it_came",
         }
     }
 }
 
 /// The value of the response header `x-fanfold`.
-impl fmt::Display for Outcome {
+impl fmt::Display for ProxyOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Unchanged(reason) => write!(f, "as it came: {reason}"),
+            ProxyOutcome::Unchanged(reason) => write!(f, "as it came: {reason}"),
             other => f.write_str(other.name()),
         }
     }

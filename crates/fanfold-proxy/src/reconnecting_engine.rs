@@ -20,13 +20,13 @@ const OPEN_TIMEOUT: Duration = Duration::from_millis(300);
 pub(crate) struct ReconnectingEngine {
     host: Arc<dyn Host>,
     /// Guards the engine; not held while the store is being opened.
-    state: Mutex<ConnectionState>,
+    state: Mutex<OpenState>,
     /// Notified when the store is no longer being opened.
     opened: Condvar,
 }
 
 #[derive(Default)]
-struct ConnectionState {
+struct OpenState {
     is_opening: bool,
     open: Option<(Arc<SessionEngine>, Option<FileId>)>,
     /// When the store could not be opened, and why.
@@ -44,7 +44,7 @@ impl ReconnectingEngine {
         &*self.host
     }
 
-    fn state(&self) -> MutexGuard<'_, ConnectionState> {
+    fn state(&self) -> MutexGuard<'_, OpenState> {
         // Only complete values are stored, so the state is consistent after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,10 +87,7 @@ impl ReconnectingEngine {
             Ok(engine) => {
                 let engine = Arc::new(engine);
                 let file_id = file.and_then(FileId::of_path);
-                *state = ConnectionState {
-                    open: Some((Arc::clone(&engine), file_id)),
-                    ..ConnectionState::default()
-                };
+                *state = OpenState { open: Some((Arc::clone(&engine), file_id)), ..OpenState::default() };
                 Ok(engine)
             }
             Err(error) => {

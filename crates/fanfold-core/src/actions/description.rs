@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
-use crate::actions::status::{CommandOutput, NumberSearch, n_lines, parse_status};
+use crate::actions::status::{CommandOutput, n_lines, numbers, parse_status};
 use crate::actions::{Action, CallStatus, LineRange, ReadLines, Verb, Verdict, parse_action, patch};
 use crate::model::tokens::thousands;
 use crate::model::transcript::Call;
@@ -164,9 +165,9 @@ impl LineBuilder {
 
     /// Adds the lines that a read returned, preferably by their printed line numbers, and the total.
     fn lines_seen(&mut self, action: &Action, text: &str, shown: &str) {
-        let numbers = numbered(shown);
-        let total = TOTAL.numbers(text).next().and_then(|number| number.parse::<u32>().ok());
-        let range = match (numbers, action.reads.first().map(|file_read| file_read.lines)) {
+        let shown_range = numbered(shown);
+        let total = numbers(&TOTAL, text, 400).next().and_then(|number| number.parse::<u32>().ok());
+        let range = match (shown_range, action.reads.first().map(|file_read| file_read.lines)) {
             (Some(range), _) => Some(range),
             (None, Some(ReadLines::Range(range))) => Some(range),
             (None, Some(ReadLines::All | ReadLines::Unknown) | None) => None,
@@ -266,18 +267,15 @@ fn numbered(text: &str) -> Option<LineRange> {
     Some(LineRange { first, last })
 }
 
-static TOTAL: LazyLock<NumberSearch> = LazyLock::new(|| {
-    let pattern = r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#;
-    NumberSearch::new(pattern, &[("otal", 2)], &["total_lines", "totalLines"], 400)
-});
-static HITS: LazyLock<NumberSearch> = LazyLock::new(|| {
+static TOTAL: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#""?(?:total_lines|totalLines)"?\s*[:=]\s*(\d+)"#).expect("a pattern"));
+static HITS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r#""?(?:total_count|total_matches|numMatches)"?\s*[:=]\s*(\d+)|Found (\d+)"#;
-    let words = [("otal", 2), ("numMatches", 1), ("Found ", 0)];
-    NumberSearch::new(pattern, &words, &["total_count", "total_matches", "numMatches"], 400)
+    Regex::new(pattern).expect("a pattern")
 });
 
 fn hits(text: &str, output: &CommandOutput<'_>) -> usize {
-    let number = HITS.numbers(text).next().and_then(|number| number.parse().ok());
+    let number = numbers(&HITS, text, 400).next().and_then(|number| number.parse().ok());
     let found_none = || head(text, 60).to_ascii_lowercase().starts_with("no ");
     number.unwrap_or_else(|| if found_none() { 0 } else { output.n_lines() })
 }

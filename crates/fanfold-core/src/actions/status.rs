@@ -5,8 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
-use memchr::{memchr_iter, memchr2, memchr2_iter, memrchr};
+use memchr::{memchr_iter, memchr2, memchr2_iter};
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -210,69 +209,20 @@ const ENVELOPE: [&str; 9] = [
 ];
 
 fn exit_code(text: &str) -> Option<i32> {
-    EXIT.numbers(text).find_map(|number| number.parse().ok())
+    numbers(&EXIT, text, 500).find_map(|number| number.parse().ok())
 }
 
-/// Finds a number near the beginning or the end of a text.
-pub(super) struct NumberSearch {
-    /// The number is the first group that matches.
-    pattern: Regex,
-    /// Every match contains one of these literals, at most this far from its beginning.
-    words: Vec<(Finder<'static>, usize)>,
-    /// JSON fields that the pattern matches, which are usually found without the pattern.
-    fields: &'static [&'static str],
-    /// The number of bytes to search at either end.
-    n_bytes: usize,
+/// The first number that a pattern finds in the first and in the last bytes of a text. The number is the first group
+/// that matches.
+pub(super) fn numbers<'t>(pattern: &Regex, text: &'t str, n_bytes: usize) -> impl Iterator<Item = &'t str> {
+    let end = Some(tail(text, n_bytes)).filter(|_| text.len() > n_bytes);
+    [Some(head(text, n_bytes)), end].into_iter().flatten().filter_map(|part| {
+        let found = pattern.captures(part)?;
+        Some(found.iter().skip(1).flatten().next()?.as_str())
+    })
 }
 
-impl NumberSearch {
-    pub(super) fn new(
-        pattern: &str,
-        words: &[(&'static str, usize)],
-        fields: &'static [&'static str],
-        n_bytes: usize,
-    ) -> NumberSearch {
-        let pattern = Regex::new(pattern).expect("a pattern");
-        let words = words.iter().map(|(word, before)| (Finder::new(*word), *before)).collect();
-        NumberSearch { pattern, words, fields, n_bytes }
-    }
-
-    /// The first number in each end that has one.
-    pub(super) fn numbers<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
-        let end = Some(tail(text, self.n_bytes)).filter(|_| text.len() > self.n_bytes);
-        [Some(head(text, self.n_bytes)), end].into_iter().flatten().filter_map(|part| self.number_in(part))
-    }
-
-    fn number_in<'t>(&self, part: &'t str) -> Option<&'t str> {
-        // The first literal, and the earliest possible beginning of a match.
-        let (mut first, mut from) = (part.len(), part.len());
-        for (word, before) in &self.words {
-            if let Some(at) = word.find(part.as_bytes()) {
-                (first, from) = (first.min(at), from.min(at.saturating_sub(*before)));
-            }
-        }
-        if first == part.len() {
-            return None;
-        }
-        self.number_of_field(part, first).or_else(|| {
-            let found = self.pattern.captures_at(part, part.floor_char_boundary(from))?;
-            Some(found.iter().skip(1).flatten().next()?.as_str())
-        })
-    }
-
-    /// The value of the JSON field whose name contains the byte `at`: `"exit_code": 0`.
-    fn number_of_field<'t>(&self, part: &'t str, at: usize) -> Option<&'t str> {
-        let rest = &part[memrchr(b'"', &part.as_bytes()[..at])? + 1..];
-        let rest = self.fields.iter().find_map(|field| rest.strip_prefix(field)?.strip_prefix('"'))?;
-        let number = rest.trim_ascii_start().strip_prefix(':')?.trim_ascii_start();
-        let n_digits = number.bytes().take_while(u8::is_ascii_digit).count();
-        // `\d` also matches digits of other scripts.
-        let is_whole = n_digits > 0 && number.as_bytes().get(n_digits).is_none_or(u8::is_ascii);
-        is_whole.then(|| &number[..n_digits])
-    }
-}
-
-static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
+static EXIT: LazyLock<Regex> = LazyLock::new(|| {
     let patterns = [
         r"<returncode>(-?\d+)</returncode>",
         r#""(?:exit_code|exitCode|returncode|return_code)"\s*:\s*(-?\d+)"#,
@@ -280,10 +230,7 @@ static EXIT: LazyLock<NumberSearch> = LazyLock::new(|| {
         r"(?:exited|failed) with (?:exit )?(?:code|status)[ :]+(-?\d+)",
         r"(?m)^exit_code: (-?\d+)",
     ];
-    // The longest prefix is `Error: E`.
-    let words = [("xit", 8), ("return", 1), ("failed with", 0)];
-    let fields = &["exit_code", "exitCode", "returncode", "return_code"];
-    NumberSearch::new(&patterns.join("|"), &words, fields, 500)
+    Regex::new(&patterns.join("|")).expect("a pattern")
 });
 
 /// Returns whether the beginning of the result reports a failure of the tool.

@@ -32,7 +32,7 @@ use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::FoldLock;
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
 use crate::request::receive::ReceivedBody;
-use crate::sessions::state::{CachedSession, DecodedBody, SessionState};
+use crate::sessions::state::{CachedSession, DecodedConversation, SessionState};
 
 /// A body to fold, with its session and settings.
 pub struct RequestInput<'a> {
@@ -370,7 +370,12 @@ impl SessionEngine {
     }
 
     /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
-    fn replay(&self, terms: &Terms, body: DecodedBody, log: &SessionLog) -> Result<SessionState, StoreError> {
+    fn replay(
+        &self,
+        terms: &Terms,
+        body: DecodedConversation,
+        log: &SessionLog,
+    ) -> Result<SessionState, StoreError> {
         let n_events = log.events.len();
         let recorded =
             log.terms_event(n_events).and_then(|event| SessionState::recorded_budget(log, &[], event));

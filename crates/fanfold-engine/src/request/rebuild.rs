@@ -11,7 +11,7 @@ use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
 use crate::recall::handles::{StoredBody, stored_body};
-use crate::sessions::state::{DecodedBody, MessageList, SessionState, decode_as, read_frame};
+use crate::sessions::state::{DecodedConversation, MessageList, SessionState, decode_as, read_frame};
 
 /// Restores terms from their stored description and a budget.
 pub type RestoreTerms<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;
@@ -160,7 +160,7 @@ impl SessionEngine {
         })?;
         let (conversation, changes) =
             decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
-        let body = DecodedBody { conversation, changes, messages: MessageList::new(body.ids) };
+        let body = DecodedConversation { conversation, changes, messages: MessageList::new(body.ids) };
         Ok(SessionState::replay(&*self.store, body, &terms, log, n_events)?)
     }
 }

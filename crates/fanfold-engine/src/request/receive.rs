@@ -6,7 +6,9 @@ use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 use crate::follow::folded_conversation::FoldedConversation;
 use crate::log::body_frame::BodyFrame;
 use crate::request::pipeline::RequestInput;
-use crate::sessions::state::{CachedSession, DecodedBody, MessageList, SessionState, is_between_replies};
+use crate::sessions::state::{
+    CachedSession, DecodedConversation, MessageList, SessionState, is_between_replies,
+};
 
 /// A decoded body.
 pub(crate) enum ReceivedBody {
@@ -14,7 +16,7 @@ pub(crate) enum ReceivedBody {
     /// yet.
     Continued(Box<SessionState>, Vec<Change>),
     /// The body is decoded from its first message.
-    Whole(Box<DecodedBody>),
+    Whole(Box<DecodedConversation>),
 }
 
 impl ReceivedBody {
@@ -103,10 +105,10 @@ pub(crate) fn frame_of(input: &RequestInput<'_>, body: &ReceivedBody) -> (BlobId
 }
 
 /// Decodes all messages of a body.
-pub(crate) fn decode_whole(incoming: Incoming) -> DecodedBody {
+pub(crate) fn decode_whole(incoming: Incoming) -> DecodedConversation {
     let (conversation, changes) = Conversation::read(incoming);
     let ids = ids_of(None, conversation.plain_messages(0));
-    DecodedBody { conversation, changes, messages: MessageList::new(ids) }
+    DecodedConversation { conversation, changes, messages: MessageList::new(ids) }
 }
 
 /// The ids of consecutive messages after a node, each without its cache markers.

@@ -43,7 +43,7 @@ pub(crate) struct CachedSession {
 }
 
 /// A decoded body.
-pub(crate) struct DecodedBody {
+pub(crate) struct DecodedConversation {
     pub(crate) conversation: Conversation,
     /// The changes of the transcript by all messages.
     pub(crate) changes: Vec<Change>,
@@ -77,12 +77,12 @@ impl SessionState {
     /// the recorded budget.
     pub(crate) fn replay(
         store: &dyn Store,
-        body: DecodedBody,
+        body: DecodedConversation,
         terms: &Terms,
         log: &SessionLog,
         n_events: usize,
     ) -> Result<SessionState, StoreError> {
-        let DecodedBody { conversation, changes, messages } = body;
+        let DecodedConversation { conversation, changes, messages } = body;
         let missing = || StoreError::Corrupt("a session without terms".to_owned());
         let terms_event = log.terms_event(n_events).ok_or_else(missing)?;
         let SessionEvent::NewTerms(began) = &log.events[terms_event].event else {
@@ -350,7 +350,7 @@ mod tests {
             assumed: Vec::new(),
             described: String::new(),
         };
-        let body = DecodedBody { conversation, changes, messages: MessageList::new(ids.clone()) };
+        let body = DecodedConversation { conversation, changes, messages: MessageList::new(ids.clone()) };
         let state = SessionState::replay(&store, body, &terms, &log, 1).unwrap();
         let can_advance = |log: &SessionLog| {
             let effective =

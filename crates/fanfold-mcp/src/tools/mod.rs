@@ -12,7 +12,7 @@ use fanfold_store::search::Profiles;
 use rmcp::model::{JsonObject, Tool as Description, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::ToolArguments;
+use crate::arguments::JsonArguments;
 use crate::tool_error::ToolError;
 
 /// The instructions that every client receives once.
@@ -124,7 +124,7 @@ impl Tool {
         let properties = self.properties();
         let names = properties.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
         let known: Vec<&str> = names.chain(self.undocumented().iter().copied()).collect();
-        let arguments = ToolArguments::new(arguments, &known)?;
+        let arguments = JsonArguments::new(arguments, &known)?;
         match self {
             Tool::Search => search::run(context, &arguments),
             Tool::Recall => recall::run(context, &arguments),

@@ -6,7 +6,7 @@ use fanfold_store::search::message_text;
 use serde_json::Value;
 
 use super::ToolContext;
-use crate::arguments::ToolArguments;
+use crate::arguments::JsonArguments;
 use crate::excerpt::{Excerpt, ExcerptRange, excerpt, matching_lines};
 use crate::recall_target::RecallTarget;
 use crate::tool_error::ToolError;
@@ -21,7 +21,7 @@ struct RecallResult {
     remark: Option<String>,
 }
 
-pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<Vec<String>, ToolError> {
+pub(super) fn run(context: &ToolContext<'_>, arguments: &JsonArguments) -> Result<Vec<String>, ToolError> {
     let Some(handle) = arguments.value("handle") else {
         return Err(ToolError::new(
             "no handle is given",
@@ -42,7 +42,7 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Resul
     Ok(vec![text, format!("[{}: {}]", original.name, notes.join("; "))])
 }
 
-fn select_part(original: &RecallResult, arguments: &ToolArguments) -> Result<Excerpt, ToolError> {
+fn select_part(original: &RecallResult, arguments: &JsonArguments) -> Result<Excerpt, ToolError> {
     let RecallResult { name, content, .. } = original;
     let n_lines = content.split('\n').count();
     let lines = arguments.value("lines").map(lines).transpose()?.flatten();

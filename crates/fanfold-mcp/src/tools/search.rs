@@ -5,14 +5,14 @@ use fanfold_store::search::{DateOrder, LiveMessages, SearchReply, SearchRequest,
 use serde_json::{Value, json};
 
 use super::ToolContext;
-use crate::arguments::ToolArguments;
+use crate::arguments::JsonArguments;
 use crate::excerpt::MAX_BYTES;
 use crate::tool_error::ToolError;
 
 /// Texts are cut to these lengths in turn, until the answer is short enough.
 const TEXT_LENGTHS: [i64; 4] = [4_000, 1_000, 300, 100];
 
-pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<Vec<String>, ToolError> {
+pub(super) fn run(context: &ToolContext<'_>, arguments: &JsonArguments) -> Result<Vec<String>, ToolError> {
     let mut request = request(context, arguments)?;
     let caller = match context.session(None)? {
         Some(row) => {
@@ -45,7 +45,7 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Resul
     Ok(vec![answer.to_string()])
 }
 
-fn request(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<SearchRequest, ToolError> {
+fn request(context: &ToolContext<'_>, arguments: &JsonArguments) -> Result<SearchRequest, ToolError> {
     let sort = match arguments.text("sort")?.as_deref() {
         None => None,
         Some("newest") => Some(DateOrder::Newest),
@@ -87,7 +87,7 @@ fn request(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<Searc
 }
 
 /// A date, or seconds since 1970, as seconds.
-fn time_argument(arguments: &ToolArguments, name: &str) -> Result<Option<f64>, ToolError> {
+fn time_argument(arguments: &JsonArguments, name: &str) -> Result<Option<f64>, ToolError> {
     let Some(text) = arguments.text(name)? else { return Ok(None) };
     // Of a date with a time, only the date is used.
     let day = text.get(..10).filter(|_| text.len() > 10).unwrap_or(&text);

@@ -5,7 +5,7 @@ use fanfold_store::SessionFilter;
 use serde_json::{Map, Value, json};
 
 use super::ToolContext;
-use crate::arguments::ToolArguments;
+use crate::arguments::JsonArguments;
 use crate::tool_error::ToolError;
 
 /// Number of sessions in a report without a session_id.
@@ -14,7 +14,7 @@ const N_NEWEST: usize = 5;
 /// Longest goal or title, in characters.
 const MAX_CHARS: usize = 200;
 
-pub(super) fn run(context: &ToolContext<'_>, arguments: &ToolArguments) -> Result<Vec<String>, ToolError> {
+pub(super) fn run(context: &ToolContext<'_>, arguments: &JsonArguments) -> Result<Vec<String>, ToolError> {
     let named = arguments.text("session_id")?;
     if let Some(row) = context.session(named.as_deref())? {
         return Ok(vec![describe(&context.engine.session_overview(&row.id)?).to_string()]);

@@ -12,7 +12,7 @@ use fanfold_replay::{CacheMatch, Price};
 
 /// Token usage of a request, as reported by the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReportedUsage {
+pub struct ResponseUsage {
     /// All input tokens, cached or not.
     pub input: u64,
     /// Input tokens read from the cache.
@@ -53,7 +53,7 @@ pub(super) struct Charge {
     pub(super) shared: Option<u64>,
     pub(super) sent: SentBody,
     /// The reported usage of the sent body.
-    pub(super) usage: Option<ReportedUsage>,
+    pub(super) usage: Option<ResponseUsage>,
     /// Time since the start of the meter.
     pub(super) at: Duration,
 }
@@ -122,7 +122,7 @@ impl CostAccount {
 }
 
 /// The cost of a reported usage.
-pub(super) fn reported_cost(price: &Price, usage: &ReportedUsage) -> f64 {
+pub(super) fn reported_cost(price: &Price, usage: &ResponseUsage) -> f64 {
     let (base, output) = price.at(usage.input);
     let read = usage.read.min(usage.input);
     let rest = usage.input - read;
@@ -132,7 +132,7 @@ pub(super) fn reported_cost(price: &Price, usage: &ReportedUsage) -> f64 {
 }
 
 /// The cost of the other body, derived from the usage of the sent one.
-fn other_cost(price: &Price, sent: Side, other: Side, usage: &ReportedUsage, has_last: bool) -> f64 {
+fn other_cost(price: &Price, sent: Side, other: Side, usage: &ResponseUsage, has_last: bool) -> f64 {
     // The provider counts both bodies with the same deviation from the local counter.
     let scale = if sent.tokens == 0 { 1.0 } else { usage.input as f64 / sent.tokens as f64 };
     let tokens = (other.tokens as f64 * scale).round() as u64;
@@ -156,14 +156,14 @@ fn other_cost(price: &Price, sent: Side, other: Side, usage: &ReportedUsage, has
     let read = (read.round() as u64).min(tokens);
     let written = if is_unused { Some(0) } else { None };
     let read = if read < price.minimum { 0 } else { read };
-    reported_cost(price, &ReportedUsage { input: tokens, read, written, output: usage.output })
+    reported_cost(price, &ResponseUsage { input: tokens, read, written, output: usage.output })
 }
 
 /// The cost of the input if no usage was reported.
 fn estimated_cost(price: &Price, side: Side) -> f64 {
     let read = side.cached / price.step * price.step;
     let read = if read < price.minimum || price.matching == CacheMatch::None { 0 } else { read };
-    reported_cost(price, &ReportedUsage { input: side.tokens, read, ..ReportedUsage::default() })
+    reported_cost(price, &ResponseUsage { input: side.tokens, read, ..ResponseUsage::default() })
 }
 
 /// Returns whether a request of this length is written to the cache.
@@ -213,7 +213,7 @@ mod tests {
         for (whole, short) in STORY {
             let (long, brief) = (unfolded.charge(&request(whole)), folded.charge(&request(short)));
             let sent = if body == SentBody::Folded { brief } else { long };
-            let usage = ReportedUsage { input: sent.tokens, read: sent.read, written: None, output: 0 };
+            let usage = ResponseUsage { input: sent.tokens, read: sent.read, written: None, output: 0 };
             let n_shared = n_shared(before, short);
             let charge = Charge {
                 unfolded: long.tokens,
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    fn charge(unfolded: u64, folded: u64, usage: ReportedUsage) -> Charge {
+    fn charge(unfolded: u64, folded: u64, usage: ResponseUsage) -> Charge {
         let sent = SentBody::Folded;
         Charge { unfolded, folded, shared: None, sent, usage: Some(usage), at: Duration::ZERO }
     }
@@ -251,14 +251,14 @@ mod tests {
     #[test]
     fn reported_usage_takes_precedence_over_local_counts() {
         // The provider's count is twice the local count. This factor applies to both bodies.
-        let usage = ReportedUsage { input: 200, read: 0, written: Some(200), output: 10 };
+        let usage = ResponseUsage { input: 200, read: 0, written: Some(200), output: 10 };
         let cost = CostAccount::default().charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
         assert_eq!(cost, BothCosts { unfolded: 750.0 + 50.0, folded: 250.0 + 50.0 });
     }
 
     #[test]
     fn an_unused_cache_is_not_charged() {
-        let usage = ReportedUsage { input: 100, read: 0, written: Some(0), output: 0 };
+        let usage = ResponseUsage { input: 100, read: 0, written: Some(0), output: 0 };
         let mut account = CostAccount::default();
         for _ in 0..2 {
             let cost = account.charge(&price(CacheMatch::Marks), &charge(300, 100, usage));
@@ -270,11 +270,11 @@ mod tests {
     fn a_cold_cache_is_cold_for_both_bodies() {
         let mut account = CostAccount::default();
         let price = price(CacheMatch::Prefix);
-        account.charge(&price, &charge(1000, 500, ReportedUsage { input: 500, ..ReportedUsage::default() }));
+        account.charge(&price, &charge(1000, 500, ResponseUsage { input: 500, ..ResponseUsage::default() }));
         let cold = account
-            .charge(&price, &charge(1100, 600, ReportedUsage { input: 600, ..ReportedUsage::default() }));
+            .charge(&price, &charge(1100, 600, ResponseUsage { input: 600, ..ResponseUsage::default() }));
         assert_eq!(cold, BothCosts { unfolded: 1375.0, folded: 750.0 });
-        let warm = ReportedUsage { input: 700, read: 600, ..ReportedUsage::default() };
+        let warm = ResponseUsage { input: 700, read: 600, ..ResponseUsage::default() };
         let warm = account.charge(&price, &charge(1200, 700, warm));
         assert_eq!(warm, BothCosts { unfolded: 110.0 + 125.0, folded: 60.0 + 125.0 });
     }
@@ -284,8 +284,8 @@ mod tests {
         let mut account = CostAccount::default();
         let price = price(CacheMatch::Prefix);
         account
-            .charge(&price, &charge(1000, 1000, ReportedUsage { input: 1000, ..ReportedUsage::default() }));
-        let usage = ReportedUsage { input: 900, read: 0, ..ReportedUsage::default() };
+            .charge(&price, &charge(1000, 1000, ResponseUsage { input: 1000, ..ResponseUsage::default() }));
+        let usage = ResponseUsage { input: 900, read: 0, ..ResponseUsage::default() };
         let broken = Charge { shared: Some(0), ..charge(1100, 900, usage) };
         let cost = account.charge(&price, &broken);
         assert_eq!(cost, BothCosts { unfolded: 100.0 + 125.0, folded: 1125.0 });

@@ -22,7 +22,7 @@ use fanfold_replay::PriceTable;
 use fanfold_store::SessionId;
 
 pub use crate::outcome::Exit;
-pub use cost::ReportedUsage;
+pub use cost::ResponseUsage;
 pub use export::exporter::{Collector, CollectorError};
 pub use fold_snapshot::FoldSnapshot;
 pub use redact::{shown_headers, shown_path};

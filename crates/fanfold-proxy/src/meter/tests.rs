@@ -3,7 +3,7 @@
 use fanfold_wire::Format;
 
 use super::*;
-use crate::outcome::{BypassReason, Outcome};
+use crate::outcome::{BypassReason, ProxyOutcome};
 
 fn meter() -> Arc<Meter> {
     Arc::new(Meter::new(PriceTable::built_in()))
@@ -17,13 +17,13 @@ fn snapshot(came: u64, sent: u64) -> FoldSnapshot {
     FoldSnapshot { came, sent, window: 200_000, room: 190_000, ..FoldSnapshot::default() }
 }
 
-fn usage(input: u64, read: u64) -> ReportedUsage {
-    ReportedUsage { input, read, written: None, output: 100 }
+fn usage(input: u64, read: u64) -> ResponseUsage {
+    ResponseUsage { input, read, written: None, output: 100 }
 }
 
 /// One request of a session from start to end.
-fn run_request(meter: &Arc<Meter>, session: &str, snapshot: FoldSnapshot, usage: Option<ReportedUsage>) {
-    let outcome = if snapshot.sent < snapshot.came { Outcome::Folded } else { Outcome::Whole };
+fn run_request(meter: &Arc<Meter>, session: &str, snapshot: FoldSnapshot, usage: Option<ResponseUsage>) {
+    let outcome = if snapshot.sent < snapshot.came { ProxyOutcome::Folded } else { ProxyOutcome::Whole };
     let mut request_meter = meter.start_request(&request(Some("gpt-5")));
     request_meter.set_session(&SessionId(session.to_owned()), Some(snapshot));
     request_meter.set_outcome(outcome);
@@ -86,7 +86,7 @@ fn unchanged_requests_save_nothing() {
     let meter = meter();
     let mut request_meter = meter.start_request(&request(Some("gpt-5")));
     request_meter.set_session(&SessionId("a".to_owned()), Some(snapshot(100_000, 40_000)));
-    request_meter.set_outcome(Outcome::Unchanged(BypassReason::Deadline));
+    request_meter.set_outcome(ProxyOutcome::Unchanged(BypassReason::Deadline));
     request_meter.start_call(1000);
     request_meter.first_byte(200);
     request_meter.add_usage(usage(100_000, 0));
@@ -102,9 +102,9 @@ fn recalls_are_a_cost_of_folding() {
     request_meter.set_session(&SessionId("a".to_owned()), Some(snapshot(1_000, 1_000)));
     request_meter.start_call(10);
     request_meter.first_byte(200);
-    request_meter.count_recall(Some(ReportedUsage { input: 1_000, ..ReportedUsage::default() }));
+    request_meter.count_recall(Some(ResponseUsage { input: 1_000, ..ResponseUsage::default() }));
     // The original is in the second call, and is not part of the request of the client.
-    request_meter.add_usage(ReportedUsage { input: 100_000, ..ReportedUsage::default() });
+    request_meter.add_usage(ResponseUsage { input: 100_000, ..ResponseUsage::default() });
     request_meter.end(Exit::Done);
     let status = meter.status();
     assert_eq!((status.totals.dollars.saved, status.totals.recalls), (-0.125, 1));
@@ -121,7 +121,7 @@ fn an_observing_meter_reports_possible_savings() {
             &SessionId("a".to_owned()),
             Some(FoldSnapshot { folded_away, ..snapshot(came, sent) }),
         );
-        request_meter.set_outcome(Outcome::Observed);
+        request_meter.set_outcome(ProxyOutcome::Observed);
         request_meter.start_call(10);
         request_meter.first_byte(200);
         // The second one finds the first in the cache.
@@ -161,7 +161,7 @@ fn prometheus_text_is_valid() {
     meter.count_pass_through();
     meter.count_recall(None, "mcp");
     let mut refused = meter.start_request(&request(Some("x")));
-    refused.set_outcome(Outcome::Unchanged(BypassReason::Store));
+    refused.set_outcome(ProxyOutcome::Unchanged(BypassReason::Store));
     refused.count_refusal();
     refused.count_harder_fold();
     refused.end(Exit::Stalled);

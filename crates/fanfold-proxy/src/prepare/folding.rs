@@ -16,13 +16,13 @@ use fanfold_wire::reply::is_summary_request;
 use crate::admission::fold_slots::FoldSlots;
 use crate::config::Config;
 use crate::meter::Meter;
-use crate::outcome::{BypassReason, Outcome};
+use crate::outcome::{BypassReason, ProxyOutcome};
 use crate::prepare::prepared_body::{LocalCount, PreparedBody};
 use crate::prepare::provider_quirks::{Form, ProviderQuirks};
 use crate::prepare::recall_offer::Recall;
 use crate::prepare::subagents::Subagents;
 use crate::prepare::summary_jobs::SummaryJobs;
-use crate::prepare::{Attempt, Conversation};
+use crate::prepare::{Attempt, ClientConversation};
 use crate::receive::turn_memory::TurnMemory;
 use crate::reconnecting_engine::ReconnectingEngine;
 
@@ -77,7 +77,7 @@ impl Folder {
     pub(crate) async fn fold(
         &self,
         slots: &FoldSlots,
-        conversation: &Arc<Conversation>,
+        conversation: &Arc<ClientConversation>,
         attempt: Attempt,
     ) -> PreparedBody {
         let timeout = match attempt.refused {
@@ -103,7 +103,7 @@ impl Folder {
 /// One conversation being folded.
 struct FoldRun<'a> {
     context: &'a FoldContext,
-    conversation: &'a Conversation,
+    conversation: &'a ClientConversation,
     until: Instant,
 }
 
@@ -116,7 +116,7 @@ struct FoundSession {
 }
 
 /// The body of a conversation, for the engine.
-struct Body<'a> {
+struct FoldInput<'a> {
     parsed: Incoming,
     /// The body with hidden recalls.
     text: &'a str,
@@ -133,7 +133,7 @@ impl FoldRun<'_> {
     }
 
     fn try_run(&self, mut attempt: Attempt) -> Result<PreparedBody, Bypass> {
-        let Conversation { upstream, model, format, .. } = self.conversation;
+        let ClientConversation { upstream, model, format, .. } = self.conversation;
         let engine = self.context.engine.get();
         let parsed = match attempt.parsed.take() {
             Some(parsed) => parsed,
@@ -163,7 +163,7 @@ impl FoldRun<'_> {
     }
 
     fn parse_again(&self) -> Result<Incoming, Bypass> {
-        let Conversation { text, format, .. } = self.conversation;
+        let ClientConversation { text, format, .. } = self.conversation;
         let text = std::str::from_utf8(text).map_err(|_| BypassReason::NotDecoded)?;
         Ok(Incoming::open(text, Some(*format)).map_err(RequestError::from)?)
     }
@@ -191,7 +191,8 @@ impl FoldRun<'_> {
         }
         let body = session.with_recalls.as_deref().unwrap_or(text);
         let form = self.context.quirks.form(&conversation.provider, Some(&session.id));
-        let answer = self.request(engine, &session, Body { parsed, text: body, received }, form, &terms)?;
+        let answer =
+            self.request(engine, &session, FoldInput { parsed, text: body, received }, form, &terms)?;
         if let FoldOutcome::Failed(trouble) = &answer.fold {
             return Ok(self.unchanged(trouble, session.id, &answer, &terms));
         }
@@ -218,7 +219,7 @@ impl FoldRun<'_> {
         &self,
         engine: &SessionEngine,
         session: &FoundSession,
-        body: Body<'_>,
+        body: FoldInput<'_>,
         form: Form,
         terms: &Terms,
     ) -> Result<RequestOutcome, StoreError> {
@@ -256,17 +257,17 @@ impl FoldRun<'_> {
         terms: &Terms,
     ) -> PreparedBody {
         let outcome = match &answer.fold {
-            _ if answer.is_rejected => Outcome::Unchanged(BypassReason::Rejected),
-            FoldOutcome::Folded(_) => Outcome::Folded,
+            _ if answer.is_rejected => ProxyOutcome::Unchanged(BypassReason::Rejected),
+            FoldOutcome::Folded(_) => ProxyOutcome::Folded,
             _ if self.context.mode == Mode::Observe
                 && answer.sizes.is_some_and(|sizes| sizes.n_folds > 0) =>
             {
-                Outcome::Observed
+                ProxyOutcome::Observed
             }
-            _ => Outcome::Whole,
+            _ => ProxyOutcome::Whole,
         };
         let counted = answer.sizes.filter(|_| !answer.is_rejected).map(|sizes| {
-            let tokens = if outcome == Outcome::Folded { sizes.view } else { sizes.transcript };
+            let tokens = if outcome == ProxyOutcome::Folded { sizes.view } else { sizes.transcript };
             let tokens = tokens + answer.memory.unwrap_or_default();
             LocalCount { tokens, window: terms.budget.window() }
         });
@@ -321,7 +322,7 @@ impl FoldRun<'_> {
 
     /// The window that the provider reported in an earlier refusal.
     fn learnt_window(&self, engine: &SessionEngine) -> Option<Tokens> {
-        let Conversation { upstream, model, .. } = self.conversation;
+        let ClientConversation { upstream, model, .. } = self.conversation;
         engine.model_limit(upstream, model.as_deref().unwrap_or_default()).ok().flatten()
     }
 

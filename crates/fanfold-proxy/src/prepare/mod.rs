@@ -29,7 +29,7 @@ use crate::send::call::ProviderCall;
 use crate::shared::Shared;
 
 /// A decoded conversation, with everything that is known about its client and its provider.
-pub(crate) struct Conversation {
+pub(crate) struct ClientConversation {
     /// The decompressed body.
     pub(crate) received: Bytes,
     /// The same with pending recalls.
@@ -72,7 +72,7 @@ pub(crate) struct PreparedRequest {
     /// The received body, perhaps compressed.
     pub(crate) received: BufferedBody,
     /// `None` if the body could not be decoded.
-    pub(crate) conversation: Option<Arc<Conversation>>,
+    pub(crate) conversation: Option<Arc<ClientConversation>>,
     pub(crate) prepared: PreparedBody,
 }
 
@@ -101,13 +101,13 @@ fn collect(
     meter: &mut RequestMeter,
     decoded: DecodedBody,
     session_name: Option<String>,
-) -> (Arc<Conversation>, Incoming) {
+) -> (Arc<ClientConversation>, Incoming) {
     let DecodedBody { received, text, has_pending_recalls, parsed, model, memory, share, elapsed } = decoded;
     if let Some(model) = &model {
         meter.set_model(model);
     }
     let provider = ProviderKey::new(call.upstream.address(), model.as_deref(), parsed.format());
-    let conversation = Conversation {
+    let conversation = ClientConversation {
         received,
         text,
         has_pending_recalls,
@@ -129,7 +129,7 @@ fn collect(
 /// One attempt to fold a conversation.
 pub(crate) async fn fold(
     shared: &Arc<Shared>,
-    conversation: &Arc<Conversation>,
+    conversation: &Arc<ClientConversation>,
     attempt: Attempt,
 ) -> PreparedBody {
     shared.folder.fold(&shared.fold_slots, conversation, attempt).await

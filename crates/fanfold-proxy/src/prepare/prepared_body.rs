@@ -7,7 +7,7 @@ use fanfold_core::Tokens;
 use fanfold_store::SessionId;
 
 use crate::meter::FoldSnapshot;
-use crate::outcome::{BypassReason, Outcome};
+use crate::outcome::{BypassReason, ProxyOutcome};
 use crate::prepare::provider_quirks::Form;
 
 /// A body that is ready to be sent, with all edits. Nothing changes it afterwards.
@@ -20,7 +20,7 @@ pub(crate) struct PreparedBody {
     /// The form that the provider accepts, as far as it is known.
     pub(crate) form: Form,
     pub(crate) session: Option<SessionId>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ProxyOutcome,
     /// True if the body has the recall tool.
     pub(crate) has_tool: bool,
     /// True if the recall tool was removed because the provider rejects it.
@@ -50,7 +50,7 @@ impl PreparedBody {
             unruled: None,
             form: Form::AsMade,
             session: None,
-            outcome: Outcome::Unchanged(reason),
+            outcome: ProxyOutcome::Unchanged(reason),
             has_tool: false,
             lost_tool: false,
             counted: None,

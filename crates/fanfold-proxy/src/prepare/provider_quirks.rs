@@ -13,8 +13,8 @@ use fanfold_engine::{BodyForm, ProviderRules, RefusedBody, SessionEngine};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
 
-use crate::outcome::{BypassReason, Outcome};
-use crate::prepare::Conversation;
+use crate::outcome::{BypassReason, ProxyOutcome};
+use crate::prepare::ClientConversation;
 use crate::prepare::prepared_body::PreparedBody;
 use crate::shared::Shared;
 
@@ -172,7 +172,7 @@ fn log_rule(ProviderKey { upstream, model, .. }: &ProviderKey, form: Form) {
 /// Builds a refused body again in another form, and records it. Returns `None` if the form does not change the body.
 pub(crate) async fn reshape(
     shared: &Arc<Shared>,
-    conversation: &Arc<Conversation>,
+    conversation: &Arc<ClientConversation>,
     refused: &PreparedBody,
     form: Form,
 ) -> Option<PreparedBody> {
@@ -184,7 +184,7 @@ pub(crate) async fn reshape(
     let again = PreparedBody { form, snapshot: None, timings: Vec::new(), ..refused.clone() };
     if form == Form::Verbatim {
         // The received body is sent even if that could not be recorded.
-        let outcome = Outcome::Unchanged(BypassReason::Rejected);
+        let outcome = ProxyOutcome::Unchanged(BypassReason::Rejected);
         return Some(PreparedBody { body: None, outcome, has_tool: false, counted: None, ..again });
     }
     let (body, lost_tool) = resend?;
@@ -195,7 +195,7 @@ pub(crate) async fn reshape(
 /// Also returns whether the body lost the recall tool.
 fn resend(
     engine: &SessionEngine,
-    conversation: &Conversation,
+    conversation: &ClientConversation,
     refused: &PreparedBody,
     form: BodyForm,
 ) -> Option<(Bytes, bool)> {

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use fanfold_engine::{HiddenRecall, HiddenRecallRecord, SessionEngine};
 use fanfold_store::SessionId;
 use fanfold_wire::Format;
-use fanfold_wire::reply::{self, Failure, PromptFill, RecallRequest, ReplyJoiner, RoundEffect, ToolCall};
+use fanfold_wire::reply::{
+    self, PromptFill, RecallRequest, ReplyFailure, ReplyJoiner, RoundEffect, ToolCall,
+};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
@@ -256,8 +258,8 @@ impl RecallRounds {
         let (parts, body) = response.into_parts();
         let body = axum::body::to_bytes(body, MAX_ERROR_BYTES).await.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
-        let failure = Failure::read(&text).filter(|failure| !failure.message.is_empty());
-        let failure = failure.unwrap_or_else(|| Failure {
+        let failure = ReplyFailure::read(&text).filter(|failure| !failure.message.is_empty());
+        let failure = failure.unwrap_or_else(|| ReplyFailure {
             kind: String::new(),
             message: format!("the provider answered {}", parts.status),
             raw: String::new(),

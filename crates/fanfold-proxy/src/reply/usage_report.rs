@@ -6,7 +6,7 @@ use fanfold_core::{ProviderUsage, Tokens};
 use fanfold_store::SessionId;
 use fanfold_wire::reply;
 
-use crate::meter::{Exit, ReportedUsage, RequestMeter};
+use crate::meter::{Exit, RequestMeter, ResponseUsage};
 use crate::prepare::prepared_body::PreparedBody;
 use crate::shared::Shared;
 
@@ -64,7 +64,7 @@ impl UsageReport {
     }
 }
 
-fn reported(usage: reply::Usage) -> ReportedUsage {
+fn reported(usage: reply::Usage) -> ResponseUsage {
     let written = (usage.written > 0).then_some(usage.written);
-    ReportedUsage { input: usage.input, read: usage.cached, written, output: usage.output }
+    ResponseUsage { input: usage.input, read: usage.cached, written, output: usage.output }
 }

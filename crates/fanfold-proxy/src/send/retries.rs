@@ -10,11 +10,11 @@ use fanfold_wire::Format;
 use fanfold_wire::reply::{PromptFill, Refusal};
 
 use crate::meter::RequestMeter;
-use crate::outcome::{BypassReason, Outcome};
+use crate::outcome::{BypassReason, ProxyOutcome};
 use crate::prepare::prepared_body::PreparedBody;
 use crate::prepare::provider_quirks::{Form, reshape};
 use crate::prepare::recall_offer::NO_RECALL;
-use crate::prepare::{Attempt, Conversation, fold};
+use crate::prepare::{Attempt, ClientConversation, fold};
 use crate::receive::read_body::BufferedBody;
 use crate::send::call::{CallError, ProviderCall};
 use crate::send::request_headers;
@@ -44,7 +44,7 @@ pub(super) struct Response {
 pub(super) struct Sender<'a> {
     pub(super) call: &'a ProviderCall,
     pub(super) received: &'a BufferedBody,
-    pub(super) conversation: &'a Arc<Conversation>,
+    pub(super) conversation: &'a Arc<ClientConversation>,
 }
 
 impl Sender<'_> {
@@ -57,7 +57,7 @@ impl Sender<'_> {
         let first = self.send_in_accepted_form(prepared, Round::First, meter).await?;
         let Some(refusal) = first.start.refusal else { return Ok(first) };
         meter.count_refusal();
-        if first.prepared.outcome == Outcome::Unchanged(BypassReason::Rejected) {
+        if first.prepared.outcome == ProxyOutcome::Unchanged(BypassReason::Rejected) {
             return Ok(first);
         }
         let session = first.prepared.session.clone();

@@ -23,7 +23,7 @@ pub use crate::request::{
 };
 pub use error_text::error_text;
 pub use memory_scrubber::{Scrubber, scrub};
-pub use reader::{Failure, ParsedReply, ReplyReader, ToolCall, Transport};
+pub use reader::{ParsedReply, ReplyFailure, ReplyReader, ToolCall, Transport};
 pub use refusal::{Cause, PromptFill, Refusal, TooMuchOutput, refusal, refusal_in_reply, too_much_output};
 pub use reply_scrubber::ReplyScrubber;
 pub use rounds::{ReplyJoiner, RoundEffect};

@@ -40,7 +40,7 @@ pub struct ParsedReply {
     /// The calls in order, with complete arguments.
     pub calls: Vec<ToolCall>,
     /// The error that was sent instead of a reply, or in the middle of one.
-    pub failure: Option<Failure>,
+    pub failure: Option<ReplyFailure>,
     /// True if the reply is complete.
     pub is_ended: bool,
 }
@@ -68,7 +68,7 @@ pub struct ToolCall {
 
 /// An error in the provider's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct ReplyFailure {
     /// Its kind: `overloaded_error`, `context_length_exceeded`.
     pub kind: String,
     /// Its message.
@@ -77,19 +77,19 @@ pub struct Failure {
     pub raw: String,
 }
 
-impl Failure {
+impl ReplyFailure {
     /// Reads an object that is an error, or has one under `error`.
-    pub fn read(json: &str) -> Option<Failure> {
+    pub fn read(json: &str) -> Option<ReplyFailure> {
         let outer = Object::parse(json)?;
         let inner = outer.some("error").unwrap_or(json);
         let raw = json.to_owned();
         let Some(inner) = Object::parse(inner) else {
             let message = json::string(inner)?.text.into_owned();
-            return Some(Failure { kind: String::new(), message, raw });
+            return Some(ReplyFailure { kind: String::new(), message, raw });
         };
         let text = |key: &str| inner.text(key).filter(|text| !text.is_empty());
         let kind = text("code").or_else(|| text("type")).unwrap_or_default().into_owned();
-        Some(Failure { kind, message: text("message").unwrap_or_default().into_owned(), raw })
+        Some(ReplyFailure { kind, message: text("message").unwrap_or_default().into_owned(), raw })
     }
 }
 
@@ -207,7 +207,7 @@ impl ReplyReader {
             reading.usage.read(usage);
         }
         if object.some("error").is_some() {
-            reading.reply.failure = Failure::read(body);
+            reading.reply.failure = ReplyFailure::read(body);
         }
         reading.reply.is_ended = true;
         if let Some(api) = self.format.api() {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use crate::dialects::Format;
 use crate::json::{self, Object, Splices};
-use crate::reply::reader::{Failure, ParsedReply, ReplyReader, ToolCall, Transport};
+use crate::reply::reader::{ParsedReply, ReplyFailure, ReplyReader, ToolCall, Transport};
 use crate::reply::sse::{Event, Splitter};
 use crate::request::recall_tool::{RecallRequest, is_recall};
 
@@ -127,7 +127,7 @@ pub(crate) trait JoinRounds {
     fn close_stream(&mut self, state: &mut JoinState, held: &[Event]) -> Vec<u8>;
 
     /// The event of an error.
-    fn error_event(&self, state: &JoinState, failure: &Failure) -> String;
+    fn error_event(&self, state: &JoinState, failure: &ReplyFailure) -> String;
 
     /// Resets the state of the round.
     fn next_round(&mut self);
@@ -269,7 +269,7 @@ impl ReplyJoiner {
     }
 
     /// Ends a stream with an error of the provider, so that the client retries.
-    pub fn fail(&mut self, failure: &Failure) -> Vec<RoundEffect> {
+    pub fn fail(&mut self, failure: &ReplyFailure) -> Vec<RoundEffect> {
         match self.transport {
             Transport::Stream => {
                 let event = self.join.error_event(&self.state, failure);

@@ -3,7 +3,7 @@
 use fanfold_testkit::Rng;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{
-    Failure, RECALL_TOOL, RecallRequest, ReplyJoiner, RoundEffect, Transport, add_recall_tool,
+    RECALL_TOOL, RecallRequest, ReplyFailure, ReplyJoiner, RoundEffect, Transport, add_recall_tool,
 };
 
 use crate::client_view::{self, ClientView};
@@ -331,7 +331,7 @@ fn failed_streams_end_with_an_error_event() {
         let mut outs = joiner.feed(answer.write(format, true).as_bytes());
         joiner.follow_up(&["x".to_owned()]).unwrap();
         let message = "the provider did not answer".to_owned();
-        outs.extend(joiner.fail(&Failure {
+        outs.extend(joiner.fail(&ReplyFailure {
             kind: "overloaded_error".to_owned(),
             message,
             raw: String::new(),

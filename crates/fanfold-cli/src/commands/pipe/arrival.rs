@@ -34,7 +34,7 @@ pub(crate) enum Arrival {
 }
 
 /// The session when messages arrive.
-pub(crate) struct SessionState<'a> {
+pub(crate) struct ArrivalState<'a> {
     pub(crate) mode: SendMode,
     pub(crate) n_messages: usize,
     pub(crate) first_message: Option<&'a str>,
@@ -55,7 +55,7 @@ pub(crate) struct ArrivingMessages<'a> {
 }
 
 /// Classifies arriving messages.
-pub(crate) fn classify(session: &SessionState<'_>, arriving: &ArrivingMessages<'_>) -> Result<Arrival> {
+pub(crate) fn classify(session: &ArrivalState<'_>, arriving: &ArrivingMessages<'_>) -> Result<Arrival> {
     let is_next = is_next(arriving.call, session.last_call);
     // Some clients count calls from 0.
     let is_first = arriving.call.is_some_and(|call| call <= 1) && !is_next;
@@ -89,7 +89,7 @@ pub(crate) fn hash(text: &str) -> u64 {
 }
 
 /// An increment, if it follows the last call.
-fn increment(session: &SessionState<'_>, arriving: &ArrivingMessages<'_>, is_next: bool) -> Result<Arrival> {
+fn increment(session: &ArrivalState<'_>, arriving: &ArrivingMessages<'_>, is_next: bool) -> Result<Arrival> {
     if is_next || session.last_call.is_none() {
         return Ok(Arrival::Added);
     }
@@ -131,7 +131,7 @@ mod tests {
             messages.iter().map(|m| RawValue::from_string((*m).to_owned()).expect("JSON")).collect();
         let raws: Vec<&RawValue> = raws.iter().map(|raw| &**raw).collect();
         let n_common = SESSION.iter().zip(messages).take_while(|(old, new)| old == new).count();
-        let session = SessionState {
+        let session = ArrivalState {
             mode,
             n_messages: 2,
             first_message: Some(SESSION[0]),

@@ -10,7 +10,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::answer;
-use super::arrival::{Arrival, ArrivingMessages, SendMode, SessionState, classify, hash};
+use super::arrival::{Arrival, ArrivalState, ArrivingMessages, SendMode, classify, hash};
 use super::evicted::{EvictedSession, EvictedSessions};
 use super::operations::{event, extent};
 use super::request::Request;
@@ -143,7 +143,7 @@ impl Sessions {
         let is_increment = request.incremental.or(self.is_incremental.then_some(true));
         let conversation = &session.followed.conversation;
         let n_messages = conversation.messages().len();
-        let state = SessionState {
+        let state = ArrivalState {
             mode: session.mode,
             n_messages,
             first_message: conversation.messages().next(),

@@ -80,12 +80,12 @@ fn legend(out: &mut String, terms: &ReplayOptions) {
 }
 
 /// The frame of a panel: the point at its top left, and the largest value on its horizontal axis.
-struct Frame {
+struct PlotFrame {
     at: (f64, f64),
     max: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     fn position(&self, x: f64, y: f64) -> (f64, f64) {
         (self.at.0 + x / self.max * PANEL.0, self.at.1 + (1.0 - y) * PANEL.1)
     }
@@ -103,7 +103,7 @@ fn panel(
     let points: Vec<Point<'_>> =
         rows.iter().filter_map(|row| Some((row, (axis.value)(row)?, row.shares.old?))).collect();
     let max = points.iter().map(|(_, x, _)| *x).fold(0.0, f64::max);
-    let frame = Frame { at, max: if max > 0.0 { max * 1.08 } else { 1.0 } };
+    let frame = PlotFrame { at, max: if max > 0.0 { max * 1.08 } else { 1.0 } };
     let _ = writeln!(
         out,
         "<text x=\"{:.0}\" y=\"{:.0}\" font-weight=\"600\">{}: recall of old atoms</text>",
@@ -119,7 +119,7 @@ fn panel(
 }
 
 /// Draws the grid with its numbers, the axes and the name of the horizontal one.
-fn draw_axes(out: &mut String, frame: &Frame, axis: &Axis) {
+fn draw_axes(out: &mut String, frame: &PlotFrame, axis: &Axis) {
     let at = frame.at;
     let (right, bottom) = (at.0 + PANEL.0, at.1 + PANEL.1);
     for step in 0..=4 {
@@ -153,7 +153,7 @@ fn draw_axes(out: &mut String, frame: &Frame, axis: &Axis) {
 /// Draws the dots of a policy and a line through them.
 fn draw_line<'a>(
     out: &mut String,
-    frame: &Frame,
+    frame: &PlotFrame,
     (policy, colour): (&str, &str),
     points: impl Iterator<Item = &'a Point<'a>>,
 ) {

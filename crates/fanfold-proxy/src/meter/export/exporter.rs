@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::meter::{Meter, RequestInfo};
-    use crate::outcome::{Exit, Outcome};
+    use crate::outcome::{Exit, ProxyOutcome};
 
     /// The API key and the body of each export request.
     type Exports = Arc<Mutex<Vec<(String, Value)>>>;
@@ -245,7 +245,7 @@ mod tests {
         request_meter.add_timing("recognise", began, Duration::from_millis(1));
         request_meter.add_timing("fold", began, Duration::from_millis(2));
         request_meter.set_session(&SessionId("a".to_owned()), None);
-        request_meter.set_outcome(Outcome::Whole);
+        request_meter.set_outcome(ProxyOutcome::Whole);
         request_meter.start_call(10);
         request_meter.first_byte(200);
         request_meter.end(Exit::Done);

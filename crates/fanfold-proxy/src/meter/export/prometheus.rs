@@ -6,8 +6,8 @@ use metrics::{Unit, with_local_recorder};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::meter::cost::{BothCosts, ReportedUsage};
-use crate::outcome::{Exit, Outcome};
+use crate::meter::cost::{BothCosts, ResponseUsage};
+use crate::outcome::{Exit, ProxyOutcome};
 
 /// Time that the proxy adds before the call to the provider, in seconds.
 const ADDED: &[f64] =
@@ -59,7 +59,7 @@ impl Counters {
         self.with(|| counter!("fanfold_memory_total", "what" => what).increment(1));
     }
 
-    pub(crate) fn outcome(&self, format: &'static str, family: &str, outcome: Outcome) {
+    pub(crate) fn outcome(&self, format: &'static str, family: &str, outcome: ProxyOutcome) {
         self.with(|| {
             let labels = [
                 ("format", format.to_owned()),
@@ -67,7 +67,7 @@ impl Counters {
                 ("outcome", outcome.name().to_owned()),
             ];
             counter!("fanfold_requests_total", &labels).increment(1);
-            if let Outcome::Unchanged(why) = outcome {
+            if let ProxyOutcome::Unchanged(why) = outcome {
                 counter!("fanfold_as_it_came_total", "why" => why.name()).increment(1);
             }
         });
@@ -152,7 +152,7 @@ impl Counters {
         });
     }
 
-    pub(crate) fn usage(&self, usage: &ReportedUsage) {
+    pub(crate) fn usage(&self, usage: &ResponseUsage) {
         let written = usage.written.unwrap_or_default();
         let fresh = usage.input.saturating_sub(usage.read + written);
         let kinds = [("read", usage.read), ("written", written), ("fresh", fresh), ("output", usage.output)];

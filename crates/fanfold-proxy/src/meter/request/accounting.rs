@@ -10,7 +10,7 @@ use super::RequestMeter;
 use crate::meter::cost::{BothCosts, Charge, CostAccount, SentBody, reported_cost};
 use crate::meter::fold_snapshot::FoldSnapshot;
 use crate::meter::status::{Book, count};
-use crate::outcome::{Exit, Outcome};
+use crate::outcome::{Exit, ProxyOutcome};
 
 impl RequestMeter {
     /// Adds the request and the new folds of a snapshot to a session.
@@ -86,8 +86,8 @@ impl RequestMeter {
         let mut cost = match (&self.snapshot, first) {
             (Some(snapshot), usage) => {
                 // A body that was sent unchanged for a reason of the proxy breaks no prefix.
-                let is_folded = matches!(self.outcome, Outcome::Folded | Outcome::Observed);
-                let is_sent_folded = self.outcome == Outcome::Folded;
+                let is_folded = matches!(self.outcome, ProxyOutcome::Folded | ProxyOutcome::Observed);
+                let is_sent_folded = self.outcome == ProxyOutcome::Folded;
                 let charge = Charge {
                     unfolded: snapshot.came,
                     folded: snapshot.sent,
@@ -116,10 +116,10 @@ impl RequestMeter {
         family.status.requests += 1;
         count(&mut totals.outcomes, self.outcome.name());
         count(&mut totals.ended, exit.name());
-        if let Outcome::Unchanged(reason) = self.outcome {
+        if let ProxyOutcome::Unchanged(reason) = self.outcome {
             count(&mut totals.as_it_came, reason.name());
         }
-        let is_folded = matches!(self.outcome, Outcome::Folded | Outcome::Observed);
+        let is_folded = matches!(self.outcome, ProxyOutcome::Folded | ProxyOutcome::Observed);
         family.status.folded += u64::from(is_folded);
         if let Some(snapshot) = &self.snapshot {
             totals.tokens.came += snapshot.came;

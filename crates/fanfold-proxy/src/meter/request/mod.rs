@@ -10,10 +10,10 @@ use fanfold_store::SessionId;
 use fanfold_wire::Format;
 
 use super::Meter;
-use super::cost::ReportedUsage;
+use super::cost::ResponseUsage;
 use super::export::trace::SpanContext;
 use super::fold_snapshot::{FoldSnapshot, one_line};
-use crate::outcome::{Exit, Outcome};
+use crate::outcome::{Exit, ProxyOutcome};
 
 /// A conversation request at its arrival.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct RequestMeter {
     started: Instant,
     session: Option<SessionId>,
     snapshot: Option<FoldSnapshot>,
-    outcome: Outcome,
+    outcome: ProxyOutcome,
     /// Time of the proxy before the first call to the provider.
     added: Option<Duration>,
     /// Start of the latest call to the provider.
@@ -45,7 +45,7 @@ pub struct RequestMeter {
     first_byte: Option<Duration>,
     status: Option<u16>,
     /// The usage of each successful call: first the calls with recalls of originals, then the last one.
-    usages: Vec<Option<ReportedUsage>>,
+    usages: Vec<Option<ResponseUsage>>,
     n_retries: u32,
     /// The span of the client, and that of this request; `None` without a collector.
     parent_span: Option<SpanContext>,
@@ -68,7 +68,7 @@ impl RequestMeter {
             started: Instant::now(),
             session: None,
             snapshot: None,
-            outcome: Outcome::Whole,
+            outcome: ProxyOutcome::Whole,
             added: None,
             called: None,
             first_byte: None,
@@ -118,10 +118,10 @@ impl RequestMeter {
     }
 
     /// Sets the outcome of the body.
-    pub fn set_outcome(&mut self, outcome: Outcome) {
+    pub fn set_outcome(&mut self, outcome: ProxyOutcome) {
         self.outcome = outcome;
         // No fold was sent, so none saves anything.
-        if let (Outcome::Unchanged(_), Some(snapshot)) = (outcome, &mut self.snapshot) {
+        if let (ProxyOutcome::Unchanged(_), Some(snapshot)) = (outcome, &mut self.snapshot) {
             snapshot.sent = snapshot.came;
         }
     }
@@ -165,26 +165,26 @@ impl RequestMeter {
     }
 
     /// The model recalled an original in a call with this usage. The next call is a cost of folding.
-    pub fn count_recall(&mut self, usage: Option<ReportedUsage>) {
+    pub fn count_recall(&mut self, usage: Option<ResponseUsage>) {
         self.meter.count_recall(self.session.as_ref(), "tool");
         let usage = usage.map(|usage| self.normalized(usage));
         self.usages.push(usage);
     }
 
     /// Adds the usage of the last call.
-    pub fn add_usage(&mut self, usage: ReportedUsage) {
+    pub fn add_usage(&mut self, usage: ResponseUsage) {
         let usage = self.normalized(usage);
         self.usages.push(Some(usage));
     }
 
     /// A provider that reports cache writes and reports none has written nothing.
-    fn normalized(&self, usage: ReportedUsage) -> ReportedUsage {
+    fn normalized(&self, usage: ResponseUsage) -> ResponseUsage {
         let written = usage.written.or(self.reports_cache_writes.then_some(0));
-        ReportedUsage { written, ..usage }
+        ResponseUsage { written, ..usage }
     }
 
-    fn total_usage(&self) -> Option<ReportedUsage> {
-        let add = |a: ReportedUsage, b: ReportedUsage| ReportedUsage {
+    fn total_usage(&self) -> Option<ResponseUsage> {
+        let add = |a: ResponseUsage, b: ResponseUsage| ResponseUsage {
             input: a.input + b.input,
             read: a.read + b.read,
             written: a.written.map_or(b.written, |written| Some(written + b.written.unwrap_or_default())),

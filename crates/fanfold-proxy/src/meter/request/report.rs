@@ -8,7 +8,7 @@ use serde_json::json;
 use super::RequestMeter;
 use crate::meter::cost::BothCosts;
 use crate::meter::export::trace::{Span, SpanContext, SpanKind, wall_time};
-use crate::outcome::{Exit, Outcome};
+use crate::outcome::{Exit, ProxyOutcome};
 
 impl RequestMeter {
     /// Writes one line per request. It contains nothing of a body or a header.
@@ -21,7 +21,7 @@ impl RequestMeter {
         });
         let usage = self.total_usage();
         let why = match self.outcome {
-            Outcome::Unchanged(reason) => reason.name(),
+            ProxyOutcome::Unchanged(reason) => reason.name(),
             _ => "",
         };
         tracing::info!(

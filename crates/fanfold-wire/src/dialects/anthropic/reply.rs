@@ -4,7 +4,7 @@ use super::request::Messages;
 use super::rounds;
 use crate::dialects::{EventTexts, Replies};
 use crate::json::{self, Object};
-use crate::reply::reader::{Failure, Reading};
+use crate::reply::reader::{Reading, ReplyFailure};
 use crate::reply::rounds::JoinRounds;
 use crate::reply::sse::Event;
 use crate::reply::text::TextReader;
@@ -58,7 +58,7 @@ impl Replies for Messages {
                 }
             }
             "message_stop" => reading.reply.is_ended = true,
-            "error" => reading.reply.failure = Failure::read(&data),
+            "error" => reading.reply.failure = ReplyFailure::read(&data),
             _ => {}
         }
     }

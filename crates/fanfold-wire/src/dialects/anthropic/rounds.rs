@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{BlockKind, kind_of};
 use crate::json::{self, Object, Splices, with_field};
-use crate::reply::reader::{Failure, ParsedReply};
+use crate::reply::reader::{ParsedReply, ReplyFailure};
 use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, calls_only_recalls, with_output};
 use crate::reply::sse::Event;
 use crate::reply::usage::number;
@@ -160,7 +160,7 @@ impl JoinRounds for JoinedMessages {
         out
     }
 
-    fn error_event(&self, _state: &JoinState, failure: &Failure) -> String {
+    fn error_event(&self, _state: &JoinState, failure: &ReplyFailure) -> String {
         let kind = json::quote(if failure.kind.is_empty() { "api_error" } else { &failure.kind });
         let message = json::quote(&failure.message);
         let error = format!(r#"{{"type":"error","error":{{"type":{kind},"message":{message}}}}}"#);

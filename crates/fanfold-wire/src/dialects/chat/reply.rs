@@ -4,7 +4,7 @@ use super::request::ChatCompletions;
 use super::rounds;
 use crate::dialects::{EventTexts, Replies, TextFragment};
 use crate::json::{self, Object};
-use crate::reply::reader::{Failure, Reading, has_value};
+use crate::reply::reader::{Reading, ReplyFailure, has_value};
 use crate::reply::rounds::JoinRounds;
 use crate::reply::sse::Event;
 use crate::reply::text::TextReader;
@@ -38,7 +38,7 @@ impl Replies for ChatCompletions {
             reading.usage.read(usage);
         }
         if chunk.some("error").is_some() {
-            reading.reply.failure = Failure::read(&data);
+            reading.reply.failure = ReplyFailure::read(&data);
         }
         let Some(choice) = first_choice(&chunk) else { return };
         if let Some(delta) = choice.some("delta").and_then(Object::parse) {

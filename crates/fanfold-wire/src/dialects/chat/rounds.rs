@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reply::{StreamedCalls, append_arguments, first_choice};
 use crate::json::{self, Object, Splices, with_field, without_fields};
-use crate::reply::reader::{Failure, ParsedReply, has_value};
+use crate::reply::reader::{ParsedReply, ReplyFailure, has_value};
 use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, calls_only_recalls, with_output};
 use crate::reply::sse::Event;
 use crate::request::RECALL_TOOL;
@@ -222,7 +222,7 @@ impl JoinRounds for JoinedCompletions {
         out
     }
 
-    fn error_event(&self, _state: &JoinState, failure: &Failure) -> String {
+    fn error_event(&self, _state: &JoinState, failure: &ReplyFailure) -> String {
         let kind = json::quote(if failure.kind.is_empty() { "server_error" } else { &failure.kind });
         let message = json::quote(&failure.message);
         let error = format!(

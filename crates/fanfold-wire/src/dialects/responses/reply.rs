@@ -6,7 +6,7 @@ use super::request::Responses;
 use super::rounds;
 use crate::dialects::{EventTexts, Replies};
 use crate::json::{self, Object};
-use crate::reply::reader::{Failure, Reading};
+use crate::reply::reader::{Reading, ReplyFailure};
 use crate::reply::rounds::JoinRounds;
 use crate::reply::sse::Event;
 use crate::reply::text::TextReader;
@@ -45,7 +45,7 @@ impl Replies for Responses {
                 read_response(reading, &response);
                 reading.reply.is_ended = kind != "response.created";
             }
-            "error" => reading.reply.failure = Failure::read(&data),
+            "error" => reading.reply.failure = ReplyFailure::read(&data),
             _ => {}
         }
     }
@@ -130,7 +130,7 @@ fn read_response(reading: &mut Reading, response: &Object<'_>) {
         reading.usage.read(usage);
     }
     if response.some("error").is_some() {
-        reading.reply.failure = Failure::read(response.raw);
+        reading.reply.failure = ReplyFailure::read(response.raw);
     }
     let status = response.text("status").filter(|status| !matches!(&**status, "in_progress" | "queued"));
     let incomplete = response.some("incomplete_details").and_then(Object::parse);

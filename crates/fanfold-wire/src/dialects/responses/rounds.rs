@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::json::{self, Object, Splices, with_field, without_fields};
-use crate::reply::reader::{Failure, ParsedReply};
+use crate::reply::reader::{ParsedReply, ReplyFailure};
 use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, is_all_recalls, with_output};
 use crate::reply::sse::Event;
 use crate::reply::usage::number;
@@ -185,7 +185,7 @@ impl JoinRounds for JoinedResponses {
         out
     }
 
-    fn error_event(&self, state: &JoinState, failure: &Failure) -> String {
+    fn error_event(&self, state: &JoinState, failure: &ReplyFailure) -> String {
         let kind = json::quote(if failure.kind.is_empty() { "server_error" } else { &failure.kind });
         let id = json::quote(state.id.as_deref().unwrap_or("resp_failed"));
         let number = self.next_event.unwrap_or(0);
