@@ -71,7 +71,7 @@ pub(crate) fn route_request(shared: &Arc<Shared>, request: Request) -> Result<Ro
     };
     let format = route::folded(&parts.method, path);
     // The client may mean a provider that is not known here. Its key must not be sent to another one.
-    if format.is_none() && !upstream.accepts(&parts.method, path) {
+    if !upstream.accepts(&parts.method, path) {
         let message = format!("{} {path} is not in the API of {}", parts.method, upstream.address());
         let hint = "name the provider that serves it with --upstream URL";
         return Err(ErrorReply::new(StatusCode::NOT_FOUND, message, hint));

@@ -96,16 +96,21 @@ async fn requests_of_an_unknown_provider_are_not_sent_to_another_one() {
         ..stage.config.clone()
     };
     let running = serve(config).await.unwrap();
-    let path = "/v1beta/models/gemini-pro:generateContent";
-    let request = stage.client.post(format!("http://{}{path}?alt=sse", running.address()));
-    let response = request.header("x-goog-api-key", "the-clients-own").body("{}").send().await.unwrap();
-    assert_eq!(
-        (response.status().as_u16(), response.headers()["x-fanfold"].as_bytes()),
-        (404, &b"error"[..])
-    );
-    let error = response.text().await.unwrap();
-    assert!(error.contains(path) && error.contains("--upstream"), "{error}");
+    // The second path is the one under which Google serves clients of OpenAI.
+    for path in ["/v1beta/models/gemini-pro:generateContent", "/v1beta/openai/chat/completions"] {
+        let request = stage.client.post(format!("http://{}{path}?alt=sse", running.address()));
+        let response = request.header("x-goog-api-key", "the-clients-own").body("{}").send().await.unwrap();
+        assert_eq!(
+            (response.status().as_u16(), response.headers()["x-fanfold"].as_bytes()),
+            (404, &b"error"[..]),
+            "{path}"
+        );
+        let error = response.text().await.unwrap();
+        assert!(error.contains(path) && error.contains("--upstream"), "{error}");
+    }
+    assert_eq!(stage.upstream.n_seen(), 0);
     // An upstream that a person chose gets every path.
+    let path = "/v1beta/models/gemini-pro:generateContent";
     let chosen = stage.client.post(stage.url(path)).body("{}").send().await.unwrap();
     assert!(!chosen.headers().contains_key("x-fanfold"), "{chosen:?}");
     assert_eq!(stage.upstream.n_seen(), 1);

@@ -113,27 +113,27 @@ impl Store for ReferenceModel {
     }
 
     fn search(&self, _: &SearchSpec) -> Result<SearchHits> {
-        unimplemented!()
+        panic!("the reference model has no such operation")
     }
 
     fn blob(&self, _: BlobId) -> Result<Option<Vec<u8>>> {
-        unimplemented!()
+        panic!("the reference model has no such operation")
     }
 
     fn named_value(&self, _: &str) -> Result<Option<i64>> {
-        unimplemented!()
+        panic!("the reference model has no such operation")
     }
 
     fn lock(&self, _: &SessionId, _: &str, _: i64, _: Millis) -> Result<LockOutcome> {
-        unimplemented!()
+        panic!("the reference model has no such operation")
     }
 
     fn unlock(&self, _: &SessionId, _: &str) -> Result<()> {
-        unimplemented!()
+        panic!("the reference model has no such operation")
     }
 
     fn check(&self, _: CheckMode) -> Result<Vec<Finding>> {
-        unimplemented!()
+        panic!("the reference model has no such operation")
     }
 }
 
@@ -198,7 +198,7 @@ impl Contents {
                 self.sessions.remove(id);
                 self.events.remove(id);
             }
-            Op::PutBlob(_) | Op::SetNamedValue(..) => unimplemented!(),
+            Op::PutBlob(_) | Op::SetNamedValue(..) => panic!("the reference model has no such operation"),
         }
         Ok(())
     }
