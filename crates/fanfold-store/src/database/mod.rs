@@ -7,4 +7,5 @@ pub(crate) mod commit; //        writes a batch
 pub(crate) mod locks; //         one process folds a session at a time
 pub(crate) mod named_values; //  integers that callers store under a name
 pub(crate) mod garbage; //       removes unreachable messages and blobs
-pub(crate) mod store_methods; // the `Store` methods that both databases share
+pub(crate) mod sql_store; //     implements `Store` for every database
+pub(crate) mod backoff; //       repeats attempts with pauses

@@ -27,6 +27,11 @@ impl<'a> SqlValue<'a> {
         text.map_or(SqlValue::Null, SqlValue::Text)
     }
 
+    /// The maximum number of rows.
+    pub(crate) fn limit(n_rows: usize) -> SqlValue<'a> {
+        SqlValue::Int(i64::try_from(n_rows).unwrap_or(i64::MAX))
+    }
+
     /// An integer or NULL.
     pub(crate) fn int(number: Option<i64>) -> SqlValue<'a> {
         number.map_or(SqlValue::Null, SqlValue::Int)

@@ -102,9 +102,8 @@ pub(crate) fn sessions(sql: &mut dyn Sql, filter: &SessionFilter) -> Result<Vec<
     }
     let n = values.len();
     text.push_str(&format!(" ORDER BY s.updated_at DESC, s.id DESC LIMIT ${} OFFSET ${}", n + 1, n + 2));
-    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(i64::MAX);
-    values.push(SqlValue::Int(limit));
-    values.push(SqlValue::Int(i64::try_from(filter.offset).unwrap_or(i64::MAX)));
+    values.push(SqlValue::limit(filter.limit.unwrap_or(usize::MAX)));
+    values.push(SqlValue::limit(filter.offset));
     sql.query(&text, &values)?.into_iter().map(|row| Ok(read_session(row)?.row)).collect()
 }
 

@@ -9,26 +9,22 @@ mod error; //    converts PostgreSQL's errors
 mod executor; // runs statements on a connection
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use postgres::Config;
 
-use crate::database::sql::{Sql, SqlValue};
-use crate::database::store_methods::sql_store_methods;
-use crate::database::{commit, garbage, tables};
-use crate::doctor;
-use crate::doctor::{CheckMode, Finding, RepairStatus};
-use crate::model::{Batch, CommitSummary};
+use crate::database::backoff::{Attempt, Backoff};
+use crate::database::sql::{Sql, SqlValue, query_row};
+use crate::database::sql_store::SqlStore;
 use crate::open::OpenMode;
-use crate::search::{self, IndexBacklog, PostgresIndex, SearchHits, SearchSpec};
-use crate::store::{Store, StoreError, StoreSize};
+use crate::search::{Index, IndexBacklog, PostgresIndex};
+use crate::store::StoreError;
 use connect::{ADVISORY_LOCK, PgConnection};
 
 /// The maximum number of idle connections.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
-/// The maximum number of attempts. The pauses grow, so that a server has about half a minute to restart.
-const MAX_TRIES: u32 = 15;
+/// The pauses grow, so that a server has about half a minute to restart.
+const BACKOFF: Backoff = Backoff { tries: 15, pause_ms: 20..151, n_doublings: 5 };
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
@@ -40,14 +36,6 @@ pub struct PostgresStore {
     backlog: IndexBacklog,
 }
 
-/// The result of one attempt of a transaction.
-enum AttemptResult<T> {
-    /// The transaction succeeded, or failed with an error that is not due to a broken connection.
-    Final(Result<T, StoreError>),
-    /// The connection broke and nothing was written: try again.
-    Retry(StoreError),
-}
-
 impl PostgresStore {
     /// Connects to a database by its address, and creates missing tables in the schema `fanfold`.
     pub fn open(address: &str, mode: OpenMode) -> Result<PostgresStore, StoreError> {
@@ -57,7 +45,7 @@ impl PostgresStore {
             PostgresStore { config, mode, idle: Mutex::new(Vec::new()), backlog: IndexBacklog::default() };
         let mut connection = connect::connect(&store.config)?;
         match mode {
-            OpenMode::Write => retry_while_busy(|| connect::migrate(&mut connection.client))?,
+            OpenMode::Write => BACKOFF.retry_while_busy(|| connect::migrate(&mut connection.client))?,
             OpenMode::Read => {
                 let found = connect::version(&mut connection.client)?;
                 if found == 0 {
@@ -91,31 +79,13 @@ impl PostgresStore {
         }
     }
 
-    fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.retry(|connection| {
-            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-            let result = self::begin(connection, begin).and_then(|()| work(connection)).and_then(|value| {
-                connection.client.batch_execute("COMMIT").map_err(error::convert)?;
-                Ok(value)
-            });
-            match result {
-                Err(error) if connection.client.is_closed() => AttemptResult::Retry(error),
-                result => AttemptResult::Final(result),
-            }
-        })
-    }
-
-    fn write_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.write_locked("SELECT pg_advisory_xact_lock_shared($1)", work)
-    }
-
     /// Runs `work` in a transaction after taking the advisory lock with a statement, shared or exclusive.
     fn write_locked<T>(
         &self,
         lock: &str,
         work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.mode == OpenMode::Read {
+        if !self.is_writable() {
             return Err(StoreError::ReadOnly("of this database".into()));
         }
         self.retry(|connection| {
@@ -126,63 +96,38 @@ impl PostgresStore {
             let result = started.and_then(|transaction| Ok((transaction, work(connection)?)));
             let (transaction, value) = match result {
                 Ok(success) => success,
-                Err(error) if connection.client.is_closed() => return AttemptResult::Retry(error),
-                Err(error) => return AttemptResult::Final(Err(error)),
+                Err(error) if connection.client.is_closed() => return Attempt::Retry(error),
+                Err(error) => return Attempt::Final(Err(error)),
             };
             let Err(error) = connection.client.batch_execute("COMMIT") else {
-                return AttemptResult::Final(Ok(value));
+                return Attempt::Final(Ok(value));
             };
             // The commit may have succeeded although its reply was lost, so ask the server.
             match self.was_committed(transaction) {
-                Ok(true) => AttemptResult::Final(Ok(value)),
-                Ok(false) if error.code().is_none() => AttemptResult::Retry(error::convert(error)),
-                Ok(false) => AttemptResult::Final(Err(error::convert(error))),
-                Err(error) => AttemptResult::Final(Err(error)),
+                Ok(true) => Attempt::Final(Ok(value)),
+                Ok(false) if error.code().is_none() => Attempt::Retry(error::convert(error)),
+                Ok(false) => Attempt::Final(Err(error::convert(error))),
+                Err(error) => Attempt::Final(Err(error)),
             }
         })
     }
 
-    /// Brings the full text index up to date in small transactions.
-    fn catch_up_index(&self) -> Result<(), StoreError> {
-        let is_behind = self.read_sql(|sql| search::has_pending(sql, &PostgresIndex))?;
-        while is_behind
-            && self.write_sql(|sql| search::index_pending(sql, &PostgresIndex))? == search::INDEX_BATCH
-        {
-        }
-        self.backlog.clear();
-        Ok(())
-    }
-
-    fn retry<T>(&self, mut work: impl FnMut(&mut PgConnection) -> AttemptResult<T>) -> Result<T, StoreError> {
-        let mut last = None;
-        for tried in 0..MAX_TRIES {
-            if tried > 0 {
-                pause(tried);
-            }
+    /// Repeats an attempt on a connection that works. Fails if the server cannot be reached for too long.
+    fn retry<T>(&self, mut work: impl FnMut(&mut PgConnection) -> Attempt<T>) -> Result<T, StoreError> {
+        BACKOFF.retry(|| {
             let mut connection = match self.checkout() {
                 Ok(connection) => connection,
-                Err(error) => {
-                    last = Some(error);
-                    continue;
-                }
+                Err(error) => return Attempt::Retry(error),
             };
-            match work(&mut connection) {
-                AttemptResult::Final(Err(StoreError::Busy { .. })) => {
-                    last = Some(StoreError::Busy { tries: tried + 1 });
-                    self.roll_back(connection);
-                }
-                AttemptResult::Final(Err(error)) => {
-                    self.roll_back(connection);
-                    return Err(error);
-                }
-                AttemptResult::Final(Ok(value)) => {
-                    self.checkin(connection);
-                    return Ok(value);
-                }
-                AttemptResult::Retry(error) => last = Some(error),
+            let result = work(&mut connection);
+            match &result {
+                Attempt::Final(Ok(_)) => self.checkin(connection),
+                Attempt::Final(Err(_)) => self.roll_back(connection),
+                // The connection is broken.
+                Attempt::Retry(_) => {}
             }
-        }
-        Err(last.unwrap_or(StoreError::Busy { tries: MAX_TRIES }))
+            result
+        })
     }
 
     fn roll_back(&self, mut connection: PgConnection) {
@@ -194,7 +139,7 @@ impl PostgresStore {
 
     /// Asks the server on a new connection whether a transaction was committed.
     fn was_committed(&self, transaction: i64) -> Result<bool, StoreError> {
-        retry_while_busy(|| {
+        BACKOFF.retry_while_busy(|| {
             // Retry after any error, because the server may be restarting.
             let mut connection = connect::connect(&self.config).map_err(|_| StoreError::Busy { tries: 1 })?;
             let rows = connection.query("SELECT txid_status($1)", &[SqlValue::Int(transaction)]);
@@ -218,68 +163,44 @@ fn transaction_id(connection: &mut PgConnection) -> Result<i64, StoreError> {
     row.ok_or_else(|| StoreError::Corrupt("a transaction has no id".into()))?.int()
 }
 
-/// Sleeps with exponential backoff: 20–150 ms after the first attempt, doubling up to 32 times that.
-fn pause(tried: u32) {
-    let ms = fastrand::u64(20..151) << (tried - 1).min(5);
-    std::thread::sleep(Duration::from_millis(ms));
-}
+impl SqlStore for PostgresStore {
+    const INDEX: &'static dyn Index = &PostgresIndex;
 
-fn retry_while_busy<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    for tried in 1..MAX_TRIES {
-        match work() {
-            Err(StoreError::Busy { .. }) => pause(tried),
-            result => return result,
-        }
-    }
-    work()
-}
-
-impl Store for PostgresStore {
-    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
-        let committed = self.write_sql(|sql| commit::commit(sql, batch))?;
-        if self.backlog.is_due(committed.n_new_messages) {
-            // Ignore errors: the next search indexes the messages, too.
-            let n_indexed = self.write_sql(|sql| search::index_pending(sql, &PostgresIndex)).unwrap_or(0);
-            self.backlog.record_indexed(n_indexed);
-        }
-        Ok(committed)
+    fn is_writable(&self) -> bool {
+        self.mode == OpenMode::Write
     }
 
-    sql_store_methods!();
-
-    fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError> {
-        // Ignore errors: with an outdated index a search is slower, but finds the same.
-        if self.mode == OpenMode::Write {
-            let _ = self.catch_up_index();
-        }
-        self.read_sql(|sql| search::search(sql, &PostgresIndex, spec))
+    fn backlog(&self) -> &IndexBacklog {
+        &self.backlog
     }
 
-    fn collect_garbage(&self) -> Result<u64, StoreError> {
-        // Exclusive, because a concurrent batch could refer to a message that is being deleted.
-        self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| garbage::collect(sql, &PostgresIndex))
-    }
-
-    fn check(&self, mode: CheckMode) -> Result<Vec<Finding>, StoreError> {
-        match mode {
-            CheckMode::Report => {
-                self.read_sql(|sql| doctor::check(sql, &PostgresIndex, mode, RepairStatus::Impossible))
+    fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.retry(|connection| {
+            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+            let result = self::begin(connection, begin).and_then(|()| work(connection)).and_then(|value| {
+                connection.client.batch_execute("COMMIT").map_err(error::convert)?;
+                Ok(value)
+            });
+            match result {
+                Err(error) if connection.client.is_closed() => Attempt::Retry(error),
+                result => Attempt::Final(result),
             }
-            CheckMode::Repair => self.write_locked("SELECT pg_advisory_xact_lock($1)", |sql| {
-                doctor::check(sql, &PostgresIndex, mode, RepairStatus::Impossible)
-            }),
-        }
+        })
     }
 
-    fn size(&self) -> Result<StoreSize, StoreError> {
-        self.read_sql(|sql| {
-            let mut size = tables::size(sql)?;
-            let text = "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c \
-                 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'fanfold' AND c.relkind = 'r'";
-            let row = sql.query(text, &[])?.into_iter().next();
-            let n_bytes = row.map(|mut row| row.opt_int()).transpose()?.flatten().unwrap_or(0);
-            size.n_disk_bytes = n_bytes.unsigned_abs();
-            Ok(size)
-        })
+    fn write_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.write_locked("SELECT pg_advisory_xact_lock_shared($1)", work)
+    }
+
+    fn write_alone<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        // A concurrent batch could refer to a message that is being deleted.
+        self.write_locked("SELECT pg_advisory_xact_lock($1)", work)
+    }
+
+    fn n_disk_bytes(&self, sql: &mut dyn Sql) -> Result<u64, StoreError> {
+        let text = "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c \
+             JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'fanfold' AND c.relkind = 'r'";
+        let n_bytes = query_row(sql, text, &[])?.map(|mut row| row.opt_int()).transpose()?.flatten();
+        Ok(n_bytes.unwrap_or(0).unsigned_abs())
     }
 }

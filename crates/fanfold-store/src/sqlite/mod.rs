@@ -16,13 +16,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use crate::database::backoff::Backoff;
 use crate::database::sql::Sql;
-use crate::database::store_methods::sql_store_methods;
-use crate::database::{commit, garbage, tables};
+use crate::database::sql_store::SqlStore;
 use crate::doctor::{CheckMode, Finding};
-use crate::model::{Batch, CommitSummary};
-use crate::search::{self, IndexBacklog, SearchHits, SearchSpec, SqliteIndex};
-use crate::store::{Store, StoreError, StoreSize};
+use crate::search::{Index, IndexBacklog, SqliteIndex};
+use crate::store::StoreError;
 pub(crate) use connect::database_file;
 use executor::SqliteExecutor;
 
@@ -96,10 +95,6 @@ impl SqliteStore {
     fn new(path: PathBuf, access: connect::Access, busy_policy: BusyPolicy) -> SqliteStore {
         let (writer, readers) = (Mutex::new(None), Mutex::new(Vec::new()));
         SqliteStore { path, access, busy_policy, writer, readers, backlog: IndexBacklog::default() }
-    }
-
-    fn is_writable(&self) -> bool {
-        matches!(self.access, connect::Access::Write | connect::Access::Memory)
     }
 
     /// The database file; `:memory:` for a store in memory.
@@ -177,38 +172,9 @@ impl SqliteStore {
     }
 
     /// Retries `work` while the database is locked.
-    fn retry_while_busy<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        for tried in 1.. {
-            match work() {
-                Err(StoreError::Busy { .. }) if tried < self.busy_policy.tries => {
-                    std::thread::sleep(Duration::from_millis(fastrand::u64(
-                        self.busy_policy.pause_ms.clone(),
-                    )));
-                }
-                Err(StoreError::Busy { .. }) => return Err(StoreError::Busy { tries: tried }),
-                result => return result,
-            }
-        }
-        Err(StoreError::Busy { tries: self.busy_policy.tries })
-    }
-
-    /// Brings the full text index up to date in small transactions, so that other writers are not blocked for long.
-    fn catch_up_index(&self) -> Result<(), StoreError> {
-        let is_behind = self.read_sql(|sql| search::has_pending(sql, &SqliteIndex))?;
-        while is_behind
-            && self.write_sql(|sql| search::index_pending(sql, &SqliteIndex))? == search::INDEX_BATCH
-        {
-        }
-        self.backlog.clear();
-        Ok(())
-    }
-
-    fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.read(|connection| work(&mut SqliteExecutor(connection)))
-    }
-
-    fn write_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.write(|connection| work(&mut SqliteExecutor(connection)))
+    fn retry_while_busy<T>(&self, work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let BusyPolicy { tries, pause_ms, .. } = self.busy_policy.clone();
+        Backoff { tries, pause_ms, n_doublings: 0 }.retry_while_busy(work)
     }
 }
 
@@ -229,47 +195,45 @@ fn transaction<T>(
     result
 }
 
-impl Store for SqliteStore {
-    fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
-        let committed = self.write_sql(|sql| commit::commit(sql, batch))?;
-        if self.backlog.is_due(committed.n_new_messages) {
-            // Ignore errors: the next search indexes the messages, too.
-            let n_indexed = self.write_sql(|sql| search::index_pending(sql, &SqliteIndex)).unwrap_or(0);
-            self.backlog.record_indexed(n_indexed);
-        }
-        Ok(committed)
+impl SqlStore for SqliteStore {
+    const INDEX: &'static dyn Index = &SqliteIndex;
+
+    fn is_writable(&self) -> bool {
+        matches!(self.access, connect::Access::Write | connect::Access::Memory)
     }
 
-    sql_store_methods!();
-
-    fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError> {
-        // Ignore errors: with an outdated index a search is slower, but finds the same.
-        if self.is_writable() {
-            let _ = self.catch_up_index();
-        }
-        self.read_sql(|sql| search::search(sql, &SqliteIndex, spec))
+    fn backlog(&self) -> &IndexBacklog {
+        &self.backlog
     }
 
-    fn collect_garbage(&self) -> Result<u64, StoreError> {
-        self.write_sql(|sql| garbage::collect(sql, &SqliteIndex))
+    fn read_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.read(|connection| work(&mut SqliteExecutor(connection)))
     }
 
-    fn check(&self, mode: CheckMode) -> Result<Vec<Finding>, StoreError> {
+    fn write_sql<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.write(|connection| work(&mut SqliteExecutor(connection)))
+    }
+
+    fn write_alone<T>(&self, work: impl Fn(&mut dyn Sql) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        // SQLite runs one writing transaction at a time.
+        self.write_sql(work)
+    }
+
+    fn n_disk_bytes(&self, _sql: &mut dyn Sql) -> Result<u64, StoreError> {
+        Ok(connect::n_disk_bytes(&self.path))
+    }
+
+    fn check_database(&self, mode: CheckMode) -> Result<Vec<Finding>, StoreError> {
         check::check(self, mode)
-    }
-
-    fn size(&self) -> Result<StoreSize, StoreError> {
-        let mut size = self.read_sql(tables::size)?;
-        size.n_disk_bytes = connect::n_disk_bytes(&self.path);
-        Ok(size)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{NewEvent, NewSession, Op, SessionId};
-    use crate::store::SessionFilter;
+    use crate::database::tables;
+    use crate::model::{Batch, NewEvent, NewSession, Op, SessionId};
+    use crate::store::{SessionFilter, Store};
 
     #[test]
     fn batch_takes_the_write_lock_at_its_start() {

@@ -16,7 +16,7 @@ use crate::search::index::memory::MemoryIndex;
 use crate::search::query::{ExpandedQuery, WordPattern};
 use crate::search::spec::{Candidate, HitCollector, HitOrder, Ownership, SearchHits, SearchSpec, sort};
 use crate::search::text::message_text::message_text;
-use crate::search::text::words::for_each_word;
+use crate::search::text::words::{for_each_word, is_single_char_word};
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -28,13 +28,13 @@ pub(crate) const MAX_RANKED: usize = 1_000;
 const MAX_EXCLUDED_LANES: usize = 500;
 
 /// The maximum number of matching words that are sorted to find the shortest.
-pub(crate) const MAX_SORTED_WORDS: i64 = 20_000;
+const MAX_SORTED_WORDS: i64 = 20_000;
 
 /// The number of messages that are indexed in one transaction.
 pub(crate) const INDEX_BATCH: usize = 256;
 
 /// Returns the number of a role in the index.
-pub(crate) fn role_number(role: Role) -> i64 {
+fn role_number(role: Role) -> i64 {
     match role {
         Role::System => 0,
         Role::User => 1,
@@ -52,7 +52,7 @@ pub(crate) trait Index {
     /// Returns up to `limit` messages that are not indexed, the oldest first.
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>>;
 
-    /// Adds messages to the index, and their distinct words to the vocabulary.
+    /// Adds messages to the index, and words to the vocabulary.
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()>;
 
     /// Removes messages, and removes those of the given words that no other message contains.
@@ -64,8 +64,9 @@ pub(crate) trait Index {
     /// Empties the index, so that all messages are pending.
     fn clear(&self, sql: &mut dyn Sql) -> Result<()>;
 
-    /// Returns up to `limit` words of the vocabulary that match a pattern, the shortest first.
-    fn matching_words(&self, sql: &mut dyn Sql, pattern: &WordPattern, limit: usize) -> Result<Vec<String>>;
+    /// Returns up to `limit` words of the vocabulary that contain `part` and match a LIKE pattern, the shortest first.
+    fn words_with_part(&self, sql: &mut dyn Sql, part: &str, like: &str, limit: usize)
+    -> Result<Vec<String>>;
 
     /// Returns messages that match a query, the newest or the oldest first, and whether all of them have a score.
     fn candidates(
@@ -83,6 +84,20 @@ pub(crate) struct IndexEntry {
     pub(crate) words: String,
 }
 
+impl IndexEntry {
+    /// Returns the columns that a search filters by: number, lane, depth, role and time.
+    pub(crate) fn values(&self) -> [SqlValue<'static>; 5] {
+        let StoredMessage { position, role, at, .. } = &self.stored;
+        [
+            SqlValue::Int(position.number),
+            SqlValue::Int(position.lane),
+            SqlValue::Int(position.depth.into()),
+            SqlValue::Int(role_number(*role)),
+            SqlValue::Int(at.0),
+        ]
+    }
+}
+
 /// The conditions for candidates in addition to the query.
 pub(crate) struct CandidateFilter<'a> {
     /// The search.
@@ -95,6 +110,89 @@ pub(crate) struct CandidateFilter<'a> {
     pub(crate) is_ranked: bool,
     /// The maximum number of candidates.
     pub(crate) limit: usize,
+}
+
+impl CandidateFilter<'_> {
+    /// Returns the values of a statement with the filter: a match expression, the range of numbers, the range of
+    /// times, and `rest`.
+    pub(crate) fn values<'a>(&self, expression: &'a str, rest: &[SqlValue<'a>]) -> Vec<SqlValue<'a>> {
+        let bounds = [
+            SqlValue::Text(expression),
+            SqlValue::Int(self.numbers.start),
+            SqlValue::Int(self.numbers.end),
+            SqlValue::Int(self.spec.since.map_or(i64::MIN, |since| since.0)),
+            SqlValue::Int(self.spec.before.map_or(i64::MAX, |before| before.0)),
+        ];
+        [&bounds, rest].concat()
+    }
+
+    /// Returns the numbers of the roles to find; empty for all.
+    pub(crate) fn roles(&self) -> Vec<i64> {
+        self.spec.roles.iter().map(|role| role_number(*role)).collect()
+    }
+
+    /// Returns the direction in which candidates are ordered by their numbers.
+    pub(crate) fn direction(&self) -> &'static str {
+        if self.spec.order == HitOrder::Oldest { "ASC" } else { "DESC" }
+    }
+}
+
+/// Reads a candidate from its number, lane, depth, time and score in millionths.
+pub(crate) fn read_candidate(mut row: SqlRow) -> Result<Candidate> {
+    let (number, lane, depth) = (row.integer()?, row.int()?, row.integer()?);
+    let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
+    Ok(Candidate { number, lane, depth, at, score })
+}
+
+/// Returns an SQL expression: the number of rows in `table` whose columns differ from those of their message.
+pub(crate) fn count_mismatches(table: &str) -> String {
+    let numbers = Role::NAMES.map(|(name, role)| format!("WHEN '{name}' THEN {}", role_number(role)));
+    let numbers = numbers.join(" ");
+    format!(
+        "(SELECT count(*) FROM {table} i LEFT JOIN nodes n ON n.number = i.number WHERE n.number IS NULL \
+         OR n.lane <> i.lane OR n.depth <> i.depth OR n.at <> i.at OR i.role <> CASE n.role {numbers} ELSE 4 END)"
+    )
+}
+
+/// Runs a SELECT of words and returns up to `limit` of them, the shortest first.
+pub(crate) fn shortest_words(
+    sql: &mut dyn Sql,
+    select: &str,
+    values: &[SqlValue<'_>],
+    limit: usize,
+) -> Result<Vec<String>> {
+    let n = values.len();
+    let text = format!(
+        "SELECT word FROM ({select} LIMIT ${}) w ORDER BY octet_length(word), word LIMIT ${}",
+        n + 1,
+        n + 2
+    );
+    let limits = [SqlValue::Int(MAX_SORTED_WORDS), SqlValue::limit(limit)];
+    sql.query(&text, &[values, &limits].concat())?.into_iter().map(|mut row| row.text()).collect()
+}
+
+/// Returns up to `limit` words of the vocabulary that match a pattern, the shortest first.
+fn matching_words(
+    sql: &mut dyn Sql,
+    index: &dyn Index,
+    pattern: &WordPattern,
+    limit: usize,
+) -> Result<Vec<String>> {
+    // Words are letters and digits, so LIKE needs no escaping.
+    match pattern {
+        WordPattern::Exact(word) => {
+            let text = "SELECT word FROM vocabulary WHERE word = $1";
+            shortest_words(sql, text, &[SqlValue::Text(word)], limit)
+        }
+        WordPattern::StartsWith(part) => {
+            // U+10FFFF sorts after every word with this prefix.
+            let end = format!("{part}\u{10ffff}");
+            let text = "SELECT word FROM vocabulary WHERE word >= $1 AND word < $2";
+            shortest_words(sql, text, &[SqlValue::Text(part), SqlValue::Text(&end)], limit)
+        }
+        WordPattern::EndsWith(part) => index.words_with_part(sql, part, &format!("%{part}"), limit),
+        WordPattern::Contains(part) => index.words_with_part(sql, part, &format!("%{part}%"), limit),
+    }
 }
 
 /// Indexes the next batch of pending messages, and returns their number.
@@ -133,7 +231,7 @@ pub(crate) fn remove_messages(
     index.remove(sql, &entries, &vocabulary)
 }
 
-/// Splits messages into words; returns the distinct words, too.
+/// Splits messages into words; returns the distinct words for the vocabulary, too.
 fn tokenize(messages: Vec<StoredMessage>) -> (Vec<IndexEntry>, BTreeSet<String>) {
     // Most words repeat, so collect them in a hash set and sort them once.
     let mut vocabulary = HashSet::new();
@@ -142,7 +240,7 @@ fn tokenize(messages: Vec<StoredMessage>) -> (Vec<IndexEntry>, BTreeSet<String>)
         let text = message_text(&stored.json);
         let mut words = String::with_capacity(text.len());
         for_each_word(&text, |_, word| {
-            if !vocabulary.contains(word) {
+            if !vocabulary.contains(word) && !is_single_char_word(word) {
                 vocabulary.insert(word.to_owned());
             }
             if !words.is_empty() {
@@ -165,7 +263,7 @@ pub(crate) fn search(sql: &mut dyn Sql, index: &dyn Index, spec: &SearchSpec) ->
     // Read the unindexed messages first: a message indexed in between is then found twice instead of not at all.
     let unindexed = UnindexedMessages::read(sql, index, spec)?;
     let query = spec.query.expand(|pattern, limit| {
-        let mut matching = index.matching_words(sql, pattern, limit)?;
+        let mut matching = matching_words(sql, index, pattern, limit)?;
         matching.extend(unindexed.index.matching_words(pattern, limit));
         matching.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
         matching.dedup();

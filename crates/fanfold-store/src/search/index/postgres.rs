@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::database::sql::{Sql, SqlRow, SqlValue};
+use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::database::tables::{self, SELECT_MESSAGES, StoredMessage, read_node};
-use crate::model::Millis;
-use crate::search::index::lookup::{CandidateFilter, Index, IndexEntry, MAX_SORTED_WORDS, role_number};
+use crate::search::index::lookup::{
+    CandidateFilter, Index, IndexEntry, count_mismatches, read_candidate, shortest_words,
+};
 use crate::search::index::memory::MemoryIndex;
-use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase, WordPattern};
+use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase};
 use crate::search::spec::{Candidate, HitOrder};
-use crate::search::text::words::is_single_char_word;
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -41,29 +41,20 @@ impl Index for PostgresIndex {
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
         let text =
             format!("{SELECT_MESSAGES} JOIN pending p ON p.number = n.number ORDER BY p.number LIMIT $1");
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        sql.query(&text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
+        sql.query(&text, &[SqlValue::limit(limit)])?.into_iter().map(read_node).collect()
     }
 
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
-        for IndexEntry { stored, words } in entries {
-            let (vector, exactness) = vector(words);
+        for entry in entries {
+            let (vector, exactness) = vector(&entry.words);
             let text = "INSERT INTO texts (number, lane, depth, role, at, exactness, words) \
                  VALUES ($1, $2, $3, $4, $5, $6, CAST(CAST($7 AS TEXT) AS TSVECTOR)) ON CONFLICT (number) DO NOTHING";
-            let number = SqlValue::Int(stored.position.number);
-            let values = [
-                number,
-                SqlValue::Int(stored.position.lane),
-                SqlValue::Int(stored.position.depth.into()),
-                SqlValue::Int(role_number(stored.role)),
-                SqlValue::Int(stored.at.0),
-                SqlValue::Int(exactness),
-                SqlValue::Text(&vector),
-            ];
-            sql.execute(text, &values)?;
+            let [number, lane, depth, role, at] = entry.values();
+            let (exactness, vector) = (SqlValue::Int(exactness), SqlValue::Text(&vector));
+            sql.execute(text, &[number, lane, depth, role, at, exactness, vector])?;
             sql.execute("DELETE FROM pending WHERE number = $1", &[number])?;
         }
-        let words: Vec<&str> = vocabulary_words(vocabulary);
+        let words: Vec<&str> = vocabulary.iter().map(String::as_str).collect();
         let text = "INSERT INTO vocabulary (word, thirds) SELECT w, ARRAY(SELECT DISTINCT substr(w, i, 3) \
              FROM generate_series(1, char_length(w) - 2) i) FROM unnest(string_to_array($1, ' ')) w \
              ON CONFLICT (word) DO NOTHING";
@@ -77,7 +68,7 @@ impl Index for PostgresIndex {
             sql.execute("DELETE FROM pending WHERE number = $1", &number)?;
             sql.execute("DELETE FROM texts WHERE number = $1", &number)?;
         }
-        let words: Vec<&str> = vocabulary_words(vocabulary);
+        let words: Vec<&str> = vocabulary.iter().map(String::as_str).collect();
         // A message with `exactness` 2 may contain words that its vector lacks.
         let text = "DELETE FROM vocabulary v WHERE v.word = ANY (string_to_array($1, ' ')) \
              AND NOT EXISTS (SELECT 1 FROM texts t WHERE t.words @@ CAST('''' || v.word || '''' AS TSQUERY)) \
@@ -87,15 +78,12 @@ impl Index for PostgresIndex {
     }
 
     fn n_inconsistent(&self, sql: &mut dyn Sql) -> Result<i64> {
-        let role = "CASE n.role WHEN 'system' THEN 0 WHEN 'user' THEN 1 WHEN 'assistant' THEN 2 WHEN 'tool' THEN 3 \
-             ELSE 4 END";
         let text = format!(
-            "SELECT (SELECT count(*) FROM texts t LEFT JOIN nodes n ON n.number = t.number WHERE n.number IS NULL \
-             OR n.lane <> t.lane OR n.depth <> t.depth OR n.at <> t.at OR {role} <> t.role) \
-             + (SELECT count(*) FROM nodes n LEFT JOIN texts t ON t.number = n.number \
-             LEFT JOIN pending p ON p.number = n.number WHERE t.number IS NULL AND p.number IS NULL)"
+            "SELECT {} + (SELECT count(*) FROM nodes n LEFT JOIN texts t ON t.number = n.number \
+             LEFT JOIN pending p ON p.number = n.number WHERE t.number IS NULL AND p.number IS NULL)",
+            count_mismatches("texts")
         );
-        sql.query(&text, &[])?.into_iter().next().map_or(Ok(0), |mut row| row.int())
+        query_row(sql, &text, &[])?.map_or(Ok(0), |mut row| row.int())
     }
 
     fn clear(&self, sql: &mut dyn Sql) -> Result<()> {
@@ -109,45 +97,17 @@ impl Index for PostgresIndex {
         Ok(())
     }
 
-    fn matching_words(&self, sql: &mut dyn Sql, pattern: &WordPattern, limit: usize) -> Result<Vec<String>> {
-        let limit = SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        let order = "ORDER BY octet_length(word), word LIMIT";
-        let rows = match pattern {
-            WordPattern::Exact(word) => {
-                sql.query("SELECT word FROM vocabulary WHERE word = $1", &[SqlValue::Text(word)])?
-            }
-            WordPattern::StartsWith(part) => {
-                let end = format!("{part}\u{10ffff}");
-                let text = format!(
-                    "SELECT word FROM (SELECT word FROM vocabulary WHERE word >= $1 AND word < $2 LIMIT $3) w \
-                     {order} $4"
-                );
-                let values =
-                    [SqlValue::Text(part), SqlValue::Text(&end), SqlValue::Int(MAX_SORTED_WORDS), limit];
-                sql.query(&text, &values)?
-            }
-            // Words are letters and digits, so LIKE needs no escaping.
-            WordPattern::EndsWith(part) | WordPattern::Contains(part) => {
-                let end = if matches!(pattern, WordPattern::EndsWith(_)) { "" } else { "%" };
-                let like_pattern = format!("%{part}{end}");
-                let letters: Vec<char> = part.chars().collect();
-                let trigrams: Vec<String> =
-                    letters.windows(3).map(|trigram| trigram.iter().collect()).collect();
-                let text = format!(
-                    "SELECT word FROM (SELECT word FROM vocabulary WHERE thirds @> string_to_array($1, ' ') \
-                     AND word LIKE $2 LIMIT $3) w {order} $4"
-                );
-                let trigrams = trigrams.join(" ");
-                let values = [
-                    SqlValue::Text(&trigrams),
-                    SqlValue::Text(&like_pattern),
-                    SqlValue::Int(MAX_SORTED_WORDS),
-                    limit,
-                ];
-                sql.query(&text, &values)?
-            }
-        };
-        rows.into_iter().map(|mut row| row.text()).collect()
+    fn words_with_part(
+        &self,
+        sql: &mut dyn Sql,
+        part: &str,
+        like: &str,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        let letters: Vec<char> = part.chars().collect();
+        let trigrams: Vec<String> = letters.windows(3).map(|trigram| trigram.iter().collect()).collect();
+        let text = "SELECT word FROM vocabulary WHERE thirds @> string_to_array($1, ' ') AND word LIKE $2";
+        shortest_words(sql, text, &[SqlValue::Text(&trigrams.join(" ")), SqlValue::Text(like)], limit)
     }
 
     fn candidates(
@@ -198,36 +158,16 @@ fn query_candidates(
     expression: &str,
     filter: &CandidateFilter,
 ) -> Result<Vec<Candidate>> {
-    let spec = filter.spec;
-    let order = if spec.order == HitOrder::Oldest { "ASC" } else { "DESC" };
     let text = format!(
         "{select} AND number >= $2 AND number < $3 AND at >= $4 AND at < $5 \
          AND ($6 = '' OR role = ANY (CAST(string_to_array($6, ' ') AS BIGINT[]))) \
-         AND ($7 = '' OR lane <> ALL (CAST(string_to_array($7, ' ') AS BIGINT[]))) ORDER BY number {order} LIMIT $8"
+         AND ($7 = '' OR lane <> ALL (CAST(string_to_array($7, ' ') AS BIGINT[]))) ORDER BY number {} LIMIT $8",
+        filter.direction()
     );
     let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
-    let roles = list(&spec.roles.iter().map(|role| role_number(*role)).collect::<Vec<_>>());
-    let lanes = list(filter.excluded_lanes);
-    let values = [
-        SqlValue::Text(expression),
-        SqlValue::Int(filter.numbers.start),
-        SqlValue::Int(filter.numbers.end),
-        SqlValue::Int(spec.since.map_or(i64::MIN, |since| since.0)),
-        SqlValue::Int(spec.before.map_or(i64::MAX, |before| before.0)),
-        SqlValue::Text(&roles),
-        SqlValue::Text(&lanes),
-        SqlValue::Int(i64::try_from(filter.limit).unwrap_or(i64::MAX)),
-    ];
-    let read = |mut row: SqlRow| {
-        let (number, lane, depth) = (row.integer()?, row.int()?, row.integer()?);
-        let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
-        Ok(Candidate { number, lane, depth, at, score })
-    };
-    sql.query(&text, &values)?.into_iter().map(read).collect()
-}
-
-fn vocabulary_words(vocabulary: &BTreeSet<String>) -> Vec<&str> {
-    vocabulary.iter().map(String::as_str).filter(|word| !is_single_char_word(word)).collect()
+    let (roles, lanes) = (list(&filter.roles()), list(filter.excluded_lanes));
+    let rest = [SqlValue::Text(&roles), SqlValue::Text(&lanes), SqlValue::limit(filter.limit)];
+    sql.query(&text, &filter.values(expression, &rest))?.into_iter().map(read_candidate).collect()
 }
 
 /// Returns the words of a message in the syntax of `tsvector`, and its `exactness`: 0 if complete, 1 if positions

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::database::sql::{Sql, SqlRow, SqlValue, query_row};
+use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::database::tables::{self, SELECT_MESSAGES, StoredMessage, read_node};
-use crate::model::Millis;
-use crate::search::index::lookup::{CandidateFilter, Index, IndexEntry, MAX_SORTED_WORDS, role_number};
+use crate::search::index::lookup::{
+    CandidateFilter, Index, IndexEntry, count_mismatches, read_candidate, shortest_words,
+};
 use crate::search::index::memory::{MemoryIndex, WordStatistics};
-use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase, WordPattern};
-use crate::search::spec::{Candidate, HitOrder};
-use crate::search::text::words::is_single_char_word;
+use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase};
+use crate::search::spec::Candidate;
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -33,33 +33,23 @@ impl Index for SqliteIndex {
     }
 
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         // Numbers are allocated by one writing transaction at a time, so no number below the mark appears later.
         let text = format!(
             "{SELECT_MESSAGES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
              ORDER BY number LIMIT $1"
         );
-        sql.query(&text, &[SqlValue::Int(limit)])?.into_iter().map(read_node).collect()
+        sql.query(&text, &[SqlValue::limit(limit)])?.into_iter().map(read_node).collect()
     }
 
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
-        for IndexEntry { stored, words } in entries {
-            let number = SqlValue::Int(stored.position.number);
-            sql.execute(
-                "INSERT INTO texts (rowid, words) VALUES ($1, $2)",
-                &[number, SqlValue::Text(words)],
-            )?;
+        for entry in entries {
+            let values = entry.values();
+            let words = [values[0], SqlValue::Text(&entry.words)];
+            sql.execute("INSERT INTO texts (rowid, words) VALUES ($1, $2)", &words)?;
             let text = "INSERT INTO indexed (number, lane, depth, role, at) VALUES ($1, $2, $3, $4, $5)";
-            let values = [
-                number,
-                SqlValue::Int(stored.position.lane),
-                SqlValue::Int(stored.position.depth.into()),
-                SqlValue::Int(role_number(stored.role)),
-                SqlValue::Int(stored.at.0),
-            ];
             sql.execute(text, &values)?;
         }
-        for word in vocabulary.iter().filter(|word| !is_single_char_word(word)) {
+        for word in vocabulary {
             let text =
                 "INSERT INTO vocabulary (word) VALUES ($1) ON CONFLICT (word) DO NOTHING RETURNING key";
             // A word of up to three letters is its own only trigram, so it needs no entry.
@@ -84,7 +74,7 @@ impl Index for SqliteIndex {
                 sql.execute("DELETE FROM texts WHERE rowid = $1", &number)?;
             }
         }
-        for word in vocabulary.iter().filter(|word| !is_single_char_word(word)) {
+        for word in vocabulary {
             let quoted = format!("\"{word}\"");
             let text = "SELECT rowid FROM texts WHERE texts MATCH $1 LIMIT 1";
             if query_row(sql, text, &[SqlValue::Text(&quoted)])?.is_some() {
@@ -102,14 +92,12 @@ impl Index for SqliteIndex {
     }
 
     fn n_inconsistent(&self, sql: &mut dyn Sql) -> Result<i64> {
-        let role = "CASE n.role WHEN 'system' THEN 0 WHEN 'user' THEN 1 WHEN 'assistant' THEN 2 WHEN 'tool' THEN 3 \
-             ELSE 4 END";
         let text = format!(
-            "SELECT (SELECT count(*) FROM indexed i LEFT JOIN nodes n ON n.number = i.number WHERE n.number IS NULL \
-             OR n.lane <> i.lane OR n.depth <> i.depth OR n.at <> i.at OR {role} <> i.role) \
-             + (SELECT count(*) FROM nodes n LEFT JOIN indexed i ON i.number = n.number WHERE i.number IS NULL \
+            "SELECT {} + (SELECT count(*) FROM nodes n LEFT JOIN indexed i ON i.number = n.number \
+             WHERE i.number IS NULL \
              AND n.number <= coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0)) \
-             + (SELECT count(*) FROM indexed i LEFT JOIN texts_docsize d ON d.id = i.number WHERE d.id IS NULL)"
+             + (SELECT count(*) FROM indexed i LEFT JOIN texts_docsize d ON d.id = i.number WHERE d.id IS NULL)",
+            count_mismatches("indexed")
         );
         query_row(sql, &text, &[])?.map_or(Ok(0), |mut row| row.int())
     }
@@ -127,34 +115,14 @@ impl Index for SqliteIndex {
         Ok(())
     }
 
-    fn matching_words(&self, sql: &mut dyn Sql, pattern: &WordPattern, limit: usize) -> Result<Vec<String>> {
-        let limit = SqlValue::Int(i64::try_from(limit).unwrap_or(i64::MAX));
-        let read = |mut row: SqlRow| row.text();
-        let order = "ORDER BY length(CAST(word AS BLOB)), word LIMIT $";
-        let rows = match pattern {
-            WordPattern::Exact(word) => {
-                sql.query("SELECT word FROM vocabulary WHERE word = $1", &[SqlValue::Text(word)])?
-            }
-            WordPattern::StartsWith(part) => {
-                // U+10FFFF sorts after every word with this prefix.
-                let end = format!("{part}\u{10ffff}");
-                let text = format!(
-                    "SELECT word FROM (SELECT word FROM vocabulary WHERE word >= $1 AND word < $2 LIMIT $3) {order}4"
-                );
-                let values =
-                    [SqlValue::Text(part), SqlValue::Text(&end), SqlValue::Int(MAX_SORTED_WORDS), limit];
-                sql.query(&text, &values)?
-            }
-            // Words are letters and digits, so LIKE needs no escaping.
-            WordPattern::EndsWith(part) | WordPattern::Contains(part) => {
-                let end = if matches!(pattern, WordPattern::EndsWith(_)) { "" } else { "%" };
-                let like_pattern = format!("%{part}{end}");
-                let text =
-                    format!("SELECT word FROM (SELECT word FROM parts WHERE word LIKE $1 LIMIT $2) {order}3");
-                sql.query(&text, &[SqlValue::Text(&like_pattern), SqlValue::Int(MAX_SORTED_WORDS), limit])?
-            }
-        };
-        rows.into_iter().map(read).collect()
+    fn words_with_part(
+        &self,
+        sql: &mut dyn Sql,
+        _part: &str,
+        like: &str,
+        limit: usize,
+    ) -> Result<Vec<String>> {
+        shortest_words(sql, "SELECT word FROM parts WHERE word LIKE $1", &[SqlValue::Text(like)], limit)
     }
 
     fn candidates(
@@ -197,34 +165,20 @@ fn query_candidates(
     filter: &CandidateFilter,
     score: &str,
 ) -> Result<Vec<Candidate>> {
-    let spec = filter.spec;
-    let roles = in_list("AND i.role IN", spec.roles.iter().map(|role| role_number(*role)));
-    let order = if spec.order == HitOrder::Oldest { "ASC" } else { "DESC" };
+    let roles = in_list("AND i.role IN", &filter.roles());
     // FTS5 returns rows in order of their number, so a common word costs only the rows up to the limit.
     let text = format!(
         "SELECT t.rowid, i.lane, i.depth, i.at, {score} \
          FROM texts t CROSS JOIN indexed i ON i.number = t.rowid \
          WHERE texts MATCH $1 AND t.rowid >= $2 AND t.rowid < $3 AND i.at >= $4 AND i.at < $5 {roles}\
          AND ($6 = '[]' OR i.lane NOT IN (SELECT value FROM json_each($6))) \
-         ORDER BY t.rowid {order} LIMIT $7"
+         ORDER BY t.rowid {} LIMIT $7",
+        filter.direction()
     );
     let expression = match_expression(query);
     let lanes = format!("{:?}", filter.excluded_lanes);
-    let values = [
-        SqlValue::Text(&expression),
-        SqlValue::Int(filter.numbers.start),
-        SqlValue::Int(filter.numbers.end),
-        SqlValue::Int(spec.since.map_or(i64::MIN, |since| since.0)),
-        SqlValue::Int(spec.before.map_or(i64::MAX, |before| before.0)),
-        SqlValue::Text(&lanes),
-        SqlValue::Int(i64::try_from(filter.limit).unwrap_or(i64::MAX)),
-    ];
-    let read = |mut row: SqlRow| {
-        let (number, lane, depth) = (row.integer()?, row.int()?, row.integer()?);
-        let (at, score) = (Millis(row.int()?), row.int()? as f64 / 1e6);
-        Ok(Candidate { number, lane, depth, at, score })
-    };
-    sql.query(&text, &values)?.into_iter().map(read).collect()
+    let rest = [SqlValue::Text(&lanes), SqlValue::limit(filter.limit)];
+    sql.query(&text, &filter.values(&expression, &rest))?.into_iter().map(read_candidate).collect()
 }
 
 /// Estimates how many messages contain each word of a query, from the density of the newest of them. Only the first
@@ -248,8 +202,8 @@ fn word_statistics(sql: &mut dyn Sql, query: &ExpandedQuery) -> Result<WordStati
 }
 
 /// Returns a condition such as `AND i.role IN (1,2)`; empty if there are no numbers.
-fn in_list(condition: &str, numbers: impl Iterator<Item = i64>) -> String {
-    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+fn in_list(condition: &str, numbers: &[i64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
     if numbers.is_empty() { String::new() } else { format!("{condition} ({}) ", numbers.join(",")) }
 }
 
