@@ -12,10 +12,10 @@ use crate::{fuzz, guide};
 const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
     ("fanfold-redact", &[]),
-    ("fanfold-memory", &["fanfold-core", "fanfold-redact"]),
+    ("fanfold-memory", &["fanfold-redact"]),
     ("fanfold-wire", &["fanfold-core"]),
     ("fanfold-tokens", &["fanfold-core"]),
-    ("fanfold-store", &["fanfold-core"]),
+    ("fanfold-store", &[]),
     ("fanfold-provider", &["fanfold-redact", "fanfold-wire"]),
     (
         "fanfold-engine",

@@ -31,8 +31,6 @@ pub use model::{
     Node, NodeId, Op, Relation, Role, SessionId, SessionRow, SessionUpdate,
 };
 pub use open::{OpenMode, open, store_file};
-#[cfg(feature = "postgres")]
-pub use postgres::PostgresStore;
 pub use readable_sessions::{ReadableSessions, readable_sessions};
 pub use sqlite::{BusyPolicy, SqliteStore};
 pub use store::{LockOutcome, SessionFilter, SessionLock, Store, StoreError, StoreSize};

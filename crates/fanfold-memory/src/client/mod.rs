@@ -204,14 +204,6 @@ impl MemoryClient {
         }
     }
 
-    /// Ends a conversation now instead of after its idle time.
-    pub fn end_conversation(&self, conversation: &str) {
-        let was_active = self.state.locked().conversations.remove_ended(conversation);
-        if was_active {
-            self.queue(MemoryJob::End { conversation: conversation.to_owned() });
-        }
-    }
-
     /// Accepts no more work, waits for queued work up to the limit, and closes the provider.
     pub fn stop(&self) -> UnfinishedWork {
         let until = Instant::now() + self.state.limits.shutdown;
@@ -258,11 +250,6 @@ impl MemoryClient {
     pub fn check(&self, query: &str) -> Result<Option<ProviderCheck>, MemoryError> {
         let Some(provider) = &self.state.provider else { return Ok(None) };
         self.runtime().block_on(provider.check(query)).map(Some)
-    }
-
-    /// The limits that the client was started with.
-    pub fn limits(&self) -> MemoryLimits {
-        self.state.limits
     }
 
     /// Number of events by kind.

@@ -37,11 +37,6 @@ impl ActiveConversations {
         }
     }
 
-    /// Removes a conversation that has ended. Returns whether it was known.
-    pub(crate) fn remove_ended(&mut self, conversation: &str) -> bool {
-        self.last_activity.remove(conversation).is_some()
-    }
-
     /// Removes and returns a conversation that was idle for at least `idle`.
     pub(crate) fn take_idle(&mut self, idle: Duration, now: Instant) -> Option<String> {
         let is_idle = |last: &Instant| now.saturating_duration_since(*last) >= idle;
@@ -85,7 +80,6 @@ mod tests {
         assert_eq!(conversations.take_idle(IDLE, at(70)), None, "it is returned once");
         conversations.record_write("b", 9, at(80));
         assert_eq!(conversations.take_idle(IDLE, at(90)).as_deref(), Some("a"));
-        assert!(conversations.remove_ended("b") && !conversations.remove_ended("b"));
     }
 
     #[test]

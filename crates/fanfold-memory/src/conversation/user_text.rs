@@ -40,7 +40,7 @@ const CLIENT_LINES: [&str; 4] = [
 ];
 
 /// The text that the user wrote; empty if all of it is from the client.
-pub fn user_text(text: &str) -> String {
+pub(crate) fn user_text(text: &str) -> String {
     let mut text = text.to_owned();
     for block in BLOCK_TAGS {
         text = without_block(&text, block);

@@ -91,7 +91,7 @@ pub fn used_chars(text: &str) -> usize {
 }
 
 /// The text of a file after all changes. A file above its limit may only become shorter.
-pub fn apply_changes(text: &str, changes: &[EntryChange], limit: usize) -> Result<String, EntryError> {
+pub(crate) fn apply_changes(text: &str, changes: &[EntryChange], limit: usize) -> Result<String, EntryError> {
     let mut kept: Vec<String> = entries(text).into_iter().map(str::to_owned).collect();
     for change in changes {
         match change {

@@ -28,7 +28,7 @@ impl NameConflict {
 }
 
 /// Splits tools into accepted and rejected ones. Of two similar names the first is accepted.
-pub fn reject_conflicting_names<T>(
+pub(crate) fn reject_conflicting_names<T>(
     tools: Vec<T>,
     name: impl Fn(&T) -> &str,
 ) -> (Vec<T>, Vec<(String, NameConflict)>) {

@@ -7,22 +7,22 @@ use crate::provider::error::MemoryError;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MemoryTool {
+pub(crate) struct MemoryTool {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its arguments.
-    pub arguments: Vec<ToolArgument>,
+    pub(crate) arguments: Vec<ToolArgument>,
 }
 
 /// An argument of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolArgument {
+pub(crate) struct ToolArgument {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// True if it is required.
-    pub is_required: bool,
+    pub(crate) is_required: bool,
     /// True if its type is `string`.
-    pub is_text: bool,
+    pub(crate) is_text: bool,
 }
 
 impl MemoryTool {

@@ -20,6 +20,10 @@ pub(crate) enum Attempt<T> {
     /// The result is final, unless it is [`StoreError::Busy`].
     Final(Result<T, StoreError>),
     /// The attempt failed for a reason that may pass.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "only a connection to a server can break")
+    )]
     Retry(StoreError),
 }
 

@@ -27,7 +27,7 @@ const MAX_IDLE_CONNECTIONS: usize = 8;
 const BACKOFF: Backoff = Backoff { tries: 15, pause_ms: 20..151, n_doublings: 5 };
 
 /// A store in a PostgreSQL database.
-pub struct PostgresStore {
+pub(crate) struct PostgresStore {
     config: Config,
     mode: OpenMode,
     /// Idle connections.
@@ -38,7 +38,7 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Connects to a database by its address, and creates missing tables in the schema `fanfold`.
-    pub fn open(address: &str, mode: OpenMode) -> Result<PostgresStore, StoreError> {
+    pub(crate) fn open(address: &str, mode: OpenMode) -> Result<PostgresStore, StoreError> {
         let config: Config =
             address.parse().map_err(|error| StoreError::InvalidAddress(format!("{address:?} ({error})")))?;
         let store =

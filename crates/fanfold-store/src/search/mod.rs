@@ -14,13 +14,12 @@ mod index; //   full text indexes
 mod replies; // requests and the four kinds of reply
 
 pub(crate) use index::backlog::IndexBacklog;
-pub(crate) use index::lookup::{
-    INDEX_BATCH, Index, has_pending, index_pending, rebuild, remove_messages, search,
-};
+pub(crate) use index::lookup::search;
 #[cfg(feature = "postgres")]
 pub(crate) use index::postgres::PostgresIndex;
+pub(crate) use index::sql_index::{INDEX_BATCH, Index, has_pending, index_pending, rebuild, remove_messages};
 pub(crate) use index::sqlite::SqliteIndex;
-pub use query::{ExpandedGroup, ExpandedQuery, Phrase, Query, Term, TermGroup, WordPattern};
+pub use query::Query;
 pub use replies::discover::DiscoveredSession;
 pub use replies::display::DisplayMessage;
 pub use replies::request::{DateOrder, NoProfiles, Profiles, SearchError, SearchRequest};
@@ -29,5 +28,4 @@ pub use replies::{
 };
 pub use spec::{HitOrder, LiveMessages, SearchHit, SearchHits, SearchSpec};
 pub use text::message_text::message_text;
-pub use text::snippet::snippet;
-pub use text::words::{for_each_word, joined_words, words};
+pub use text::words::words;

@@ -26,23 +26,23 @@ const MAX_WIDENED_EXPANSIONS: usize = 96;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     /// A message must match one of these groups.
-    pub alternatives: Vec<TermGroup>,
+    pub(crate) alternatives: Vec<TermGroup>,
     /// The maximum number of words that one prefix or part is expanded to.
-    pub max_expansions: usize,
+    pub(crate) max_expansions: usize,
 }
 
 /// Terms that a message must contain, and terms that it must not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TermGroup {
+pub(crate) struct TermGroup {
     /// The message contains all of them.
-    pub required: Vec<Term>,
+    pub(crate) required: Vec<Term>,
     /// The message contains none of them.
-    pub excluded: Vec<Term>,
+    pub(crate) excluded: Vec<Term>,
 }
 
 /// One or more consecutive words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Term {
+pub(crate) enum Term {
     /// Exact words.
     Words(Vec<String>),
     /// The last word is a prefix.
@@ -102,12 +102,12 @@ impl Query {
     }
 
     /// Returns whether the query has no words.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.alternatives.is_empty()
     }
 
     /// Returns the query with words and prefixes changed to parts of words; `None` if nothing changes.
-    pub fn widened(&self) -> Option<Query> {
+    pub(crate) fn widened(&self) -> Option<Query> {
         let mut wide = self.clone();
         let n_terms = wide.alternatives.iter().map(|group| group.required.len()).sum::<usize>().max(1);
         wide.max_expansions = (MAX_WIDENED_EXPANSIONS / n_terms).max(4);
@@ -124,34 +124,27 @@ impl Query {
 
     /// Replaces prefixes and parts by words of the vocabulary. `find_words` returns at most the given number of words
     /// that match a pattern.
-    pub fn expand<E>(
+    pub(crate) fn expand<E>(
         &self,
-        mut find_words: impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
+        find_words: impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
     ) -> Result<ExpandedQuery, E> {
-        let mut expanded = ExpandedQuery::default();
+        let mut expansion = Expansion { find_words, limit: self.max_expansions, is_truncated: false };
+        let mut alternatives = Vec::new();
         for group in &self.alternatives {
-            let mut terms = |terms: &[Term]| {
-                terms
-                    .iter()
-                    .map(|term| {
-                        expand(term, self.max_expansions, &mut find_words, &mut expanded.is_truncated)
-                    })
-                    .collect::<Result<Vec<_>, E>>()
-            };
-            let required = terms(&group.required)?;
-            let mut excluded = terms(&group.excluded)?;
+            let required = expansion.terms(&group.required)?;
+            let mut excluded = expansion.terms(&group.excluded)?;
             excluded.retain(|phrases| !phrases.is_empty());
             if required.iter().all(|phrases| !phrases.is_empty()) {
-                expanded.alternatives.push(ExpandedGroup { required, excluded });
+                alternatives.push(ExpandedGroup { required, excluded });
             }
         }
-        Ok(expanded)
+        Ok(ExpandedQuery { alternatives, is_truncated: expansion.is_truncated })
     }
 }
 
 impl Term {
     /// Returns the words of the term.
-    pub fn words(&self) -> &[String] {
+    pub(crate) fn words(&self) -> &[String] {
         let (Term::Words(words) | Term::Prefix(words) | Term::Part(words)) = self;
         words
     }
@@ -159,11 +152,11 @@ impl Term {
 
 /// A query with prefixes and parts expanded to words of the vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ExpandedQuery {
+pub(crate) struct ExpandedQuery {
     /// A message must match one of these groups; if empty, no message matches.
-    pub alternatives: Vec<ExpandedGroup>,
+    pub(crate) alternatives: Vec<ExpandedGroup>,
     /// True if a prefix or part matches more words than it was expanded to.
-    pub is_truncated: bool,
+    pub(crate) is_truncated: bool,
 }
 
 impl ExpandedQuery {
@@ -176,23 +169,23 @@ impl ExpandedQuery {
 /// Terms that a message must contain, and terms that it must not contain. A message contains a term if it contains
 /// one of the term's phrases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ExpandedGroup {
+pub(crate) struct ExpandedGroup {
     /// The message contains all of these terms.
-    pub required: Vec<Vec<Phrase>>,
+    pub(crate) required: Vec<Vec<Phrase>>,
     /// The message contains none of these terms.
-    pub excluded: Vec<Vec<Phrase>>,
+    pub(crate) excluded: Vec<Vec<Phrase>>,
 }
 
 /// Consecutive words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phrase {
+pub(crate) struct Phrase {
     /// The words; at least one.
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
 }
 
 /// A pattern for words of the vocabulary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WordPattern<'a> {
+pub(crate) enum WordPattern<'a> {
     /// The word itself.
     Exact(&'a str),
     /// Words with this prefix.
@@ -205,7 +198,7 @@ pub enum WordPattern<'a> {
 
 impl WordPattern<'_> {
     /// Returns whether a word matches the pattern.
-    pub fn matches(&self, word: &str) -> bool {
+    pub(crate) fn matches(&self, word: &str) -> bool {
         match self {
             WordPattern::Exact(whole) => word == *whole,
             WordPattern::StartsWith(part) => word.starts_with(part),
@@ -215,68 +208,95 @@ impl WordPattern<'_> {
     }
 }
 
-/// Expands a term to phrases.
-fn expand<E>(
-    term: &Term,
+/// Expands terms to phrases.
+struct Expansion<F> {
+    /// Returns at most the given number of words that match a pattern.
+    find_words: F,
+    /// The maximum number of words that one prefix or part is expanded to.
     limit: usize,
-    find_words: &mut impl FnMut(&WordPattern, usize) -> Result<Vec<String>, E>,
-    is_truncated: &mut bool,
-) -> Result<Vec<Phrase>, E> {
-    // The index has trigrams: shorter parts are in too many words to be worth an index.
-    let is_short = |word: &String| word.chars().count() < 3;
-    let (words, is_open_before) = match term {
-        Term::Words(words) => return Ok(vec![Phrase { words: words.clone() }]),
-        Term::Prefix(words) => (words, false),
-        Term::Part(words) => (words, true),
-    };
-    let (first, last) = (&words[0], &words[words.len() - 1]);
-    let between = words.get(1..words.len() - 1).unwrap_or_default();
-    // Look up the complete words first: that is cheap, and an unknown one makes the slow suffix search unnecessary.
-    for word in between.iter().filter(|word| !is_single_char_word(word)) {
-        if find_words(&WordPattern::Exact(word), 1)?.is_empty() {
+    /// Set if a prefix or part matches more words.
+    is_truncated: bool,
+}
+
+impl<E, F: FnMut(&WordPattern, usize) -> Result<Vec<String>, E>> Expansion<F> {
+    fn terms(&mut self, terms: &[Term]) -> Result<Vec<Vec<Phrase>>, E> {
+        terms.iter().map(|term| self.term(term)).collect()
+    }
+
+    fn term(&mut self, term: &Term) -> Result<Vec<Phrase>, E> {
+        let (words, is_open_before) = match term {
+            Term::Words(words) => return Ok(vec![Phrase { words: words.clone() }]),
+            Term::Prefix(words) => (words, false),
+            Term::Part(words) => (words, true),
+        };
+        // The index has trigrams: shorter parts are in too many words to be worth an index.
+        let is_open_before_first = is_open_before && words[0].chars().count() >= 3;
+        let [word] = words.as_slice() else {
+            // Every first word is combined with every last word, so limit each end to bound the product.
+            let limit = if is_open_before { (self.limit / 16).isqrt().max(2) } else { self.limit };
+            return self.several_words(words, is_open_before_first, limit);
+        };
+        let pattern =
+            if is_open_before_first { WordPattern::Contains(word) } else { WordPattern::StartsWith(word) };
+        let words = self.matching_words(pattern, word, self.limit)?;
+        Ok(words.into_iter().map(|word| Phrase { words: vec![word] }).collect())
+    }
+
+    /// Expands consecutive words, of which the last is a prefix, and the first a suffix if `is_open_before`. At most
+    /// `limit` words are found for each.
+    fn several_words(
+        &mut self,
+        words: &[String],
+        is_open_before: bool,
+        limit: usize,
+    ) -> Result<Vec<Phrase>, E> {
+        let (first, last) = (&words[0], &words[words.len() - 1]);
+        let between = &words[1..words.len() - 1];
+        // Look up the complete words first: that is cheap, and an unknown one makes the slow suffix search unnecessary.
+        for word in between.iter().filter(|word| !is_single_char_word(word)) {
+            if (self.find_words)(&WordPattern::Exact(word), 1)?.is_empty() {
+                return Ok(Vec::new());
+            }
+        }
+        let lasts = self.matching_words(WordPattern::StartsWith(last), last, limit)?;
+        if lasts.is_empty() {
             return Ok(Vec::new());
         }
+        let firsts = if is_open_before {
+            self.matching_words(WordPattern::EndsWith(first), first, limit)?
+        } else {
+            vec![first.clone()]
+        };
+        let mut phrases = Vec::with_capacity(firsts.len() * lasts.len());
+        for first in &firsts {
+            for last in &lasts {
+                let words = [std::slice::from_ref(first), between, std::slice::from_ref(last)].concat();
+                phrases.push(Phrase { words });
+            }
+        }
+        Ok(phrases)
     }
-    let mut expand_word = |pattern: WordPattern, part: &String, limit: usize| {
+
+    /// Returns words that match the pattern of a part, and the part itself unless it is a prefix.
+    fn matching_words(
+        &mut self,
+        pattern: WordPattern,
+        part: &String,
+        limit: usize,
+    ) -> Result<Vec<String>, E> {
         if is_single_char_word(part) {
             return Ok(vec![part.clone()]);
         }
         // Ask for one word more than the limit, to detect that there are more.
-        let mut found = find_words(&pattern, limit + 1)?;
-        *is_truncated |= found.len() > limit;
+        let mut found = (self.find_words)(&pattern, limit + 1)?;
+        self.is_truncated |= found.len() > limit;
         found.truncate(limit);
         // The trigram index may lack words of up to three letters, so add the part itself.
-        if !matches!(pattern, WordPattern::StartsWith(_)) && !found.iter().any(|word| word == part) {
+        if !matches!(pattern, WordPattern::StartsWith(_)) && !found.contains(part) {
             found.insert(0, part.clone());
         }
         Ok(found)
-    };
-    if words.len() == 1 {
-        let pattern = if is_open_before && !is_short(first) {
-            WordPattern::Contains(first)
-        } else {
-            WordPattern::StartsWith(first)
-        };
-        let words = expand_word(pattern, first, limit)?;
-        return Ok(words.into_iter().map(|word| Phrase { words: vec![word] }).collect());
     }
-    // Every first word is combined with every last word, so limit each end to bound the product.
-    let limit_per_end = if is_open_before { (limit / 16).isqrt().max(2) } else { limit };
-    let lasts = expand_word(WordPattern::StartsWith(last), last, limit_per_end)?;
-    if lasts.is_empty() {
-        return Ok(Vec::new());
-    }
-    let firsts = if is_open_before && !is_short(first) {
-        expand_word(WordPattern::EndsWith(first), first, limit_per_end)?
-    } else {
-        vec![first.clone()]
-    };
-    let phrases = firsts.iter().flat_map(|first| {
-        lasts
-            .iter()
-            .map(move |last| [std::slice::from_ref(first), between, std::slice::from_ref(last)].concat())
-    });
-    Ok(phrases.map(|words| Phrase { words }).collect())
 }
 
 #[derive(Debug)]
@@ -326,7 +346,8 @@ fn tokenize(text: &str) -> Vec<QueryToken> {
             "OR" | "||" | "|" => tokens.push(QueryToken::Or),
             "NOT" => tokens.push(QueryToken::Not),
             _ => {
-                tokens.extend(term(token, token.starts_with('*'), token.ends_with('*')).map(QueryToken::Term))
+                tokens
+                    .extend(term(token, token.starts_with('*'), token.ends_with('*')).map(QueryToken::Term));
             }
         }
     }

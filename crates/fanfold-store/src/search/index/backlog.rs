@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::search::index::lookup::INDEX_BATCH;
+use crate::search::index::sql_index::INDEX_BATCH;
 
 /// Commits that follow each other faster than this are not delayed by indexing.
 const IDLE: Duration = Duration::from_millis(250);

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::database::tables::{self, SELECT_MESSAGES, StoredMessage, read_node};
-use crate::search::index::lookup::{
+use crate::search::index::memory::MemoryIndex;
+use crate::search::index::sql_index::{
     CandidateFilter, Index, IndexEntry, count_mismatches, read_candidate, shortest_words,
 };
-use crate::search::index::memory::MemoryIndex;
 use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase};
 use crate::search::spec::{Candidate, HitOrder};
 use crate::store::StoreError;

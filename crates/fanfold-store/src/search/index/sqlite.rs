@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::database::tables::{self, SELECT_MESSAGES, StoredMessage, read_node};
-use crate::search::index::lookup::{
+use crate::search::index::memory::{MemoryIndex, WordStatistics};
+use crate::search::index::sql_index::{
     CandidateFilter, Index, IndexEntry, count_mismatches, read_candidate, shortest_words,
 };
-use crate::search::index::memory::{MemoryIndex, WordStatistics};
 use crate::search::query::{ExpandedGroup, ExpandedQuery, Phrase};
 use crate::search::spec::Candidate;
 use crate::store::StoreError;

@@ -7,7 +7,7 @@ use crate::search::query::Query;
 use crate::search::replies::display::DisplayMessage;
 use crate::search::replies::request::{SearchError, SearchRequest};
 use crate::search::replies::{DiscoverReply, ProfileSearch, QUIET_SOURCES, SessionMeta};
-use crate::search::spec::{SearchHit, SearchSpec};
+use crate::search::spec::{SearchHit, SearchHits, SearchSpec};
 use crate::search::text::message_text::message_text;
 use crate::search::text::snippet::snippet;
 use crate::store::{SessionFilter, StoreError};
@@ -68,34 +68,8 @@ impl ProfileSearch<'_> {
         text: &str,
         session: Option<SessionId>,
     ) -> Result<DiscoverReply, SearchError> {
-        if let Some(session) = &session
-            && self.store.session(session)?.is_none()
-        {
-            return Err(SearchError::NoSession(session.clone()));
-        }
-        let query = Query::parse(text);
         let limit = request.limit(3);
-        let sources = request.sources();
-        let is_unrestricted = sources.is_empty() && session.is_none();
-        let quiet = if is_unrestricted { &QUIET_SOURCES[..] } else { &[] };
-        let low_priority = if is_unrestricted { &LOW_PRIORITY_SOURCES[..] } else { &[] };
-        let mut spec = SearchSpec {
-            query: query.clone(),
-            roles: request.roles()?,
-            sources,
-            excluded_sources: quiet.iter().map(|source| (*source).to_owned()).collect(),
-            // Within one session, every message is a result.
-            is_one_per_lineage: session.is_none(),
-            session,
-            since: request.since(),
-            before: request.before(),
-            live: self.search.caller.clone(),
-            order: request.order(),
-            limit: limit + N_SPARE,
-            offset: request.offset(),
-            excluded_root: None,
-            low_priority_sources: low_priority.iter().map(|source| (*source).to_owned()).collect(),
-        };
+        let mut spec = self.search_spec(request, Query::parse(text), session)?;
         let mut results = Vec::new();
         // A session with this title is the first result of the first page, and excluded from the other results.
         if spec.session.is_none()
@@ -108,18 +82,8 @@ impl ProfileSearch<'_> {
                 spec.offset -= 1;
             }
         }
-        let mut hits = self.store.search(&spec)?;
-        let mut widened = false;
-        if hits.hits.is_empty()
-            && hits.n_skipped == 0
-            && let Some(wide) = query.widened()
-        {
-            spec.query = wide;
-            hits = self.store.search(&spec)?;
-            widened = !hits.hits.is_empty();
-        }
+        let (hits, widened) = self.search_or_widen(&mut spec)?;
         let sessions_searched = hits.n_lineages.max(results.len());
-        let bounded = hits.is_bounded;
         for found in &hits.hits {
             if results.len() >= limit {
                 break;
@@ -141,10 +105,62 @@ impl ProfileSearch<'_> {
             results,
             sessions_searched,
             widened,
-            bounded,
+            bounded: hits.is_bounded,
             message,
             profile: self.profile(),
         })
+    }
+
+    /// Returns the search for a query, in all sessions or in one.
+    fn search_spec(
+        &self,
+        request: &SearchRequest,
+        query: Query,
+        session: Option<SessionId>,
+    ) -> Result<SearchSpec, SearchError> {
+        if let Some(session) = &session
+            && self.store.session(session)?.is_none()
+        {
+            return Err(SearchError::NoSession(session.clone()));
+        }
+        let sources = request.sources();
+        let is_unrestricted = sources.is_empty() && session.is_none();
+        let if_unrestricted = |sources: &[&str]| -> Vec<String> {
+            sources.iter().filter(|_| is_unrestricted).map(|source| (*source).to_owned()).collect()
+        };
+        Ok(SearchSpec {
+            query,
+            roles: request.roles()?,
+            excluded_sources: if_unrestricted(&QUIET_SOURCES),
+            low_priority_sources: if_unrestricted(&LOW_PRIORITY_SOURCES),
+            sources,
+            // Within one session, every message is a result.
+            is_one_per_lineage: session.is_none(),
+            session,
+            since: request.since(),
+            before: request.before(),
+            live: self.search.caller.clone(),
+            order: request.order(),
+            limit: request.limit(3) + N_SPARE,
+            offset: request.offset(),
+            excluded_root: None,
+        })
+    }
+
+    /// Runs a search; if it finds nothing, widens its query and runs it again. Returns whether only the wide query
+    /// found something.
+    fn search_or_widen(&self, spec: &mut SearchSpec) -> Result<(SearchHits, bool), SearchError> {
+        let hits = self.store.search(spec)?;
+        if hits.hits.is_empty()
+            && hits.n_skipped == 0
+            && let Some(wide) = spec.query.widened()
+        {
+            spec.query = wide;
+            let hits = self.store.search(spec)?;
+            let is_widened = !hits.hits.is_empty();
+            return Ok((hits, is_widened));
+        }
+        Ok((hits, false))
     }
 
     /// Returns the last active session in the lineage of the session with a title, and the root of the lineage.

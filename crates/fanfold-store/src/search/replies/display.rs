@@ -170,7 +170,7 @@ impl MessageParts {
                 self.reasoning.push(text.to_owned());
             }
             "document" if part["source"]["type"] == "text" => {
-                self.add_text(&text_or_json(&part["source"]["data"]))
+                self.add_text(&text_or_json(&part["source"]["data"]));
             }
             kind if kind.contains("image") => self.add_text("[image]"),
             kind if kind.contains("audio") => self.add_text("[audio]"),

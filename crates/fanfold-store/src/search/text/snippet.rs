@@ -15,7 +15,7 @@ const MAX_GAP_BYTES: usize = 240;
 const MAX_WORDS_READ: usize = 4_000;
 
 /// Returns the excerpt of about forty words with the most different terms of the query, hits between `>>>` and `<<<`.
-pub fn snippet(text: &str, query: &Query) -> String {
+pub(crate) fn snippet(text: &str, query: &Query) -> String {
     let terms: Vec<&Term> = query.alternatives.iter().flat_map(|group| &group.required).collect();
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut recent: Vec<String> = Vec::new();

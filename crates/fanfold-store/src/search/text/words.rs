@@ -16,7 +16,7 @@ use unicode_normalization::char::{compose, decompose_compatible};
 pub(crate) const MAX_WORD_CHARS: usize = 64;
 
 /// Calls `visit` with the byte range of each word in the text, and the normalized word.
-pub fn for_each_word(text: &str, mut visit: impl FnMut(Range<usize>, &str)) {
+pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(Range<usize>, &str)) {
     let mut word = String::new();
     let mut n_chars = 0;
     let mut start = 0;
@@ -65,18 +65,6 @@ pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for_each_word(text, |_, word| words.push(word.to_owned()));
     words
-}
-
-/// Returns the words of a text separated by spaces, as full text indexes receive them.
-pub fn joined_words(text: &str) -> String {
-    let mut joined = String::with_capacity(text.len());
-    for_each_word(text, |_, word| {
-        if !joined.is_empty() {
-            joined.push(' ');
-        }
-        joined.push_str(word);
-    });
-    joined
 }
 
 /// Returns whether a word is a single character of a script without spaces.
@@ -175,19 +163,19 @@ mod tests {
     #[test]
     fn words_are_runs_of_letters_and_digits() {
         assert_eq!(
-            joined_words("Straße ＡＢＣ src/max_retries.rs 日本語"),
+            words("Straße ＡＢＣ src/max_retries.rs 日本語").join(" "),
             "strasse abc src max retries rs 日 本 語"
         );
-        assert_eq!(joined_words("  \0--\"*(: "), "");
-        assert_eq!(joined_words("don't 3.14 x²"), "don t 3 14 x2");
-        assert_eq!(joined_words("ΟΔΟΣ οδός Ёлка ёлка"), "οδοσ οδόσ ёлка ёлка");
+        assert_eq!(words("  \0--\"*(: ").join(" "), "");
+        assert_eq!(words("don't 3.14 x²").join(" "), "don t 3 14 x2");
+        assert_eq!(words("ΟΔΟΣ οδός Ёлка ёлка").join(" "), "οδοσ οδόσ ёлка ёлка");
     }
 
     #[test]
     fn composed_and_combining_accents_are_equal() {
-        assert_eq!(joined_words("caf\u{e9} cafe\u{301} CAFÉ cafe"), "cafe cafe cafe cafe");
-        assert_eq!(joined_words("が か\u{3099} ｶﾞ"), "が が ガ");
-        assert_eq!(joined_words("한국어 ไทย"), "한 국 어 ไ ท ย");
+        assert_eq!(words("caf\u{e9} cafe\u{301} CAFÉ cafe").join(" "), "cafe cafe cafe cafe");
+        assert_eq!(words("が か\u{3099} ｶﾞ").join(" "), "が が ガ");
+        assert_eq!(words("한국어 ไทย").join(" "), "한 국 어 ไ ท ย");
     }
 
     #[test]
