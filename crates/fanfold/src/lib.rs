@@ -29,6 +29,12 @@
 //!
 //! Use a [`Conversation`] to append messages one by one, and a [`Store`] to keep conversations in a database and
 //! recall their originals later, from any process.
+//!
+//! # Features
+//!
+//! - `outline` (default): source files are outlined by parsers of their languages, as in the program `fanfold`.
+//! - `postgres`: [`Store::open`] accepts a PostgreSQL URL.
+//! - `tokenizer-json`: enables that feature of `fanfold-tokens`, for an [engine](EngineFactory) with its own counter.
 
 mod conversation; // one conversation in memory
 mod options; //      options, and the terms derived from them

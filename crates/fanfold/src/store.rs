@@ -29,7 +29,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or creates a store: the path of a SQLite file, or a PostgreSQL URL if the feature is enabled.
+    /// Opens or creates a store: the path of a SQLite file or, with the feature `postgres`, a PostgreSQL URL.
     pub fn open(address: &str) -> Result<Store, Error> {
         let store = open(address, OpenMode::Write)?;
         Ok(Store { engine: SessionEngine::new(store.into(), Arc::new(MachineClock)) })
