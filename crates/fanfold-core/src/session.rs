@@ -340,8 +340,8 @@ impl<'c> Session<'c> {
             prices: self.prices.as_ref(),
             event,
         };
-        let (ledger, outlook) = step(std::mem::take(&mut self.ledger), &mut self.analysis, &now);
-        let StepOutcome { is_changed, notices, overflow, .. } = outlook;
+        let (ledger, outcome) = step(std::mem::take(&mut self.ledger), &mut self.analysis, &now);
+        let StepOutcome { is_changed, notices, overflow, .. } = outcome;
         self.ledger = ledger;
         self.needs_assembly |= is_changed || self.overflow.is_some();
         self.notices.extend(notices);

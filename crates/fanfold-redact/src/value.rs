@@ -1,11 +1,11 @@
-//! Finds the start and end of a value.
+//! Finds the extent of an assigned value, such as the secret in `password = "…"`.
 
 use std::ops::Range;
 
-/// Maximum length of a secret on one line.
+/// The number of bytes of a line that are searched. A quoted value whose closing quote is further away is not found.
 const MAX_VALUE_BYTES: usize = 8_000;
 
-/// A value in a text.
+/// The extent of an assigned value in a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) range: Range<usize>,
@@ -14,7 +14,8 @@ pub(crate) struct Value {
     pub(crate) ends_line: bool,
 }
 
-/// The quote at an offset with the backslashes before it. The value ends with the same bytes.
+/// The opening quote that starts at an offset: up to seven backslashes and a quote character, or `&quot;`. The closing
+/// quote has the same bytes.
 pub(crate) fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
     let rest = &text[at..text.len().min(at + 8)];
     if rest.starts_with(b"&quot;") {
@@ -25,12 +26,12 @@ pub(crate) fn quote_at(text: &[u8], at: usize) -> Option<&[u8]> {
     matches!(quote, b'"' | b'\'' | b'`').then(|| &rest[..=n_slashes])
 }
 
-/// The offset after spaces.
+/// The first offset at or after `at` without a space or tab.
 pub(crate) fn skip_spaces(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// The value at an offset, after spaces.
+/// The value that starts at an offset, after any spaces, tabs and string prefix.
 pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
     let mut from = skip_spaces(text, at);
     // Skip the prefix of a string literal.
@@ -53,12 +54,13 @@ pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
     (n > 0).then_some(Value { range: from..from + n, is_quoted: false, ends_line })
 }
 
-/// Returns whether a backslash escapes a plain quote.
+/// Returns whether a one-byte quote follows an odd number of backslashes.
 fn is_escaped(line: &[u8], at: usize, quote: &[u8]) -> bool {
     quote.len() == 1 && line[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// The length of an unquoted value: it ends before another assignment and before brackets that it did not open.
+/// The length of an unquoted value. It ends before a quote, an angle bracket, an escape, or a separator that ends the
+/// word or precedes an assignment; then trailing separators and unopened closing brackets are dropped.
 fn unquoted_len(word: &[u8]) -> usize {
     let mut end = word.len();
     for (i, byte) in word.iter().enumerate() {
@@ -67,7 +69,7 @@ fn unquoted_len(word: &[u8]) -> usize {
             b'"' | b'`' | b'<' | b'>' | b'\'' => true,
             // An escaped line break, tab, quote or backslash.
             b'\\' => matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"' | b'\\')),
-            // The end, or another assignment.
+            // A separator at the end of the word or before another assignment.
             b'&' | b';' | b',' | b'|' => rest.is_empty() || starts_assignment(rest),
             _ => false,
         };
@@ -102,7 +104,7 @@ fn starts_assignment(text: &[u8]) -> bool {
     n > 0 && matches!(text.get(n), Some(b'=' | b':'))
 }
 
-/// The rest of a line, limited to the maximum length of a secret.
+/// The rest of a line, up to `MAX_VALUE_BYTES`.
 pub(crate) fn line_from(text: &[u8], at: usize) -> &[u8] {
     let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
     let n = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());

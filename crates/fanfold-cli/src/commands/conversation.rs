@@ -17,7 +17,7 @@ use crate::terminal::progress::Progress;
 pub(super) fn open(
     path: &Path,
     options: &Options,
-    wishes: &FoldOptions,
+    fold_options: &FoldOptions,
     reporter: Reporter,
 ) -> Result<FoldedConversation> {
     let input = input::read(path, reporter)?;
@@ -27,9 +27,9 @@ pub(super) fn open(
     check_roles(&input.name, &conversation)?;
     let terms = terms::choose(options, conversation.model())?;
     terms.assumed.iter().for_each(|assumption| reporter.note(assumption));
-    check_pins(&wishes.pins, conversation.messages().len())?;
+    check_pins(&fold_options.pins, conversation.messages().len())?;
     let progress = Progress::new("folding", changes.len() as u64, reporter);
-    Ok(FoldedConversation::from_body_with_progress(conversation, changes, &terms, wishes, &mut || {
+    Ok(FoldedConversation::from_body_with_progress(conversation, changes, &terms, fold_options, &mut || {
         progress.add(1)
     }))
 }

@@ -44,8 +44,8 @@ pub(crate) fn run(args: &DemoArgs, _: &Options, _: Reporter) -> Result<()> {
     let cadence = Some(Cadence::Window.to_string());
     let options = Options { window: Some(args.window), cadence, ..Options::default() };
     let terms = terms::choose(&options, conversation.model())?;
-    let wishes = FoldOptions { record_sizes: true, ..FoldOptions::default() };
-    let mut followed = FoldedConversation::from_body(conversation, changes, &terms, &wishes);
+    let fold_options = FoldOptions { record_sizes: true, ..FoldOptions::default() };
+    let mut followed = FoldedConversation::from_body(conversation, changes, &terms, &fold_options);
     let view = view(&mut followed)?;
     if args.json {
         let body = match &view {

@@ -75,7 +75,7 @@ settings! {
         low_mark: Share [skip]
             = "0.565", SettingDefault::Policy(|policy| Share(policy.low_mark).to_string());
         /// Part of the end that such a fold leaves unchanged, as a share of the room; a fold that saves money leaves
-        /// the newest thousand tokens and three steps
+        /// the newest 1,500 tokens and three steps
         tail: Share [skip]
             = "0.04", SettingDefault::Policy(|policy| Share(policy.tail.share).to_string());
         /// Append a summary of the agent's work to each view: files, verdicts, errors

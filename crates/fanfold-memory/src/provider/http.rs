@@ -3,7 +3,7 @@
 //! ```text
 //! POST /prefetch  {"session", "query"}              ->  {"text"} or {"memories": [text, …]}; nothing found is fine
 //! POST /sync      {"session", "user", "assistant"}  ->  any 2xx status
-//! POST /offer     {"session", "texts"}              ->  the same; 404 declines all offers
+//! POST /offer     {"session", "texts"}              ->  the same; 404 is ignored
 //! POST /end       {"session"}                       ->  the same
 //! ```
 

@@ -1,6 +1,7 @@
 //! Decodes a body on a blocking thread: decompression, parsing, and the start of its memory lookup.
 //!
-//! This is the only place where a body is parsed. It shares the deadline and the slots of folding.
+//! `prepare::folding` parses a body again if it adds recalls to it, or after the provider refused it. Decoding shares the
+//! deadline and the slots of folding.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Header forwarding: hop-by-hop headers and headers of the proxy are removed.
+//! Removes hop-by-hop headers, and from requests also `x-fanfold*` headers.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
@@ -17,7 +17,7 @@ const HOP_BY_HOP: [HeaderName; 8] = [
 /// Prefix of the headers of the proxy.
 const OWN_PREFIX: &str = "x-fanfold";
 
-/// The headers of a client for the provider. The HTTP client sets the length and the transfer encoding.
+/// Returns the request headers to send to the provider. The HTTP library sets `content-length` and `transfer-encoding`.
 pub(crate) fn to_upstream(from: &HeaderMap) -> HeaderMap {
     let mut headers = end_to_end(from);
     for name in [header::HOST, header::EXPECT, header::CONTENT_LENGTH] {
@@ -31,20 +31,21 @@ pub(crate) fn to_upstream(from: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Adds the name of a proxy to the `via` header, to detect forwarding loops.
+/// Appends this proxy to `via`, so that `has_via` recognises a request that comes back. Does nothing if `name` is not a
+/// valid header value.
 pub(crate) fn add_via(headers: &mut HeaderMap, name: &str) {
     if let Ok(value) = HeaderValue::try_from(format!("1.1 {name}")) {
         headers.append(header::VIA, value);
     }
 }
 
-/// Returns whether the `via` header names a proxy.
+/// Returns whether the `via` header names the proxy `name`.
 pub(crate) fn has_via(headers: &HeaderMap, name: &str) -> bool {
     let values = headers.get_all(header::VIA).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|hop| hop.split_whitespace().nth(1) == Some(name))
 }
 
-/// The headers of a provider for the client.
+/// Returns the response headers to send to the client.
 pub(crate) fn to_client(from: &HeaderMap) -> HeaderMap {
     end_to_end(from)
 }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn detects_its_own_via_header() {
+    fn has_via_matches_the_whole_name() {
         let mut headers = HeaderMap::new();
         assert!(!has_via(&headers, "fanfold-1"));
         headers.insert(header::VIA, "1.1 a, 2 b (a comment)".parse().unwrap());
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_hop_by_hop_headers() {
+    fn to_upstream_removes_connection_and_proxy_headers() {
         let headers: HeaderMap = [
             ("connection", "close, x-private"),
             ("x-private", "1"),

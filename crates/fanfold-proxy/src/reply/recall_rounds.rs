@@ -300,25 +300,25 @@ impl RecallRounds {
     }
 
     /// Records recalls made with calls of the client, before the client can send the results of its calls.
-    async fn record_recalls(&mut self, ours: Vec<ToolCall>, theirs: Vec<String>) {
+    async fn record_recalls(&mut self, recalls: Vec<ToolCall>, client_calls: Vec<String>) {
         self.report.count_recall(None);
-        let results = self.originals(ours.iter().map(RecallRequest::read).collect()).await;
-        let answered = ours.iter().cloned().zip(results.iter().cloned()).collect();
+        let results = self.originals(recalls.iter().map(RecallRequest::read).collect()).await;
+        let answered = recalls.iter().cloned().zip(results.iter().cloned()).collect();
         self.call
             .shared
             .pending_recalls
-            .add(reply::HiddenRecalls { client_calls: theirs.clone(), recalls: answered });
-        let opened = |(call, result): (ToolCall, String)| HiddenRecall {
+            .add(reply::HiddenRecalls { client_calls: client_calls.clone(), recalls: answered });
+        let hidden_recall = |(call, result): (ToolCall, String)| HiddenRecall {
             call: call.id,
             arguments: call.arguments,
             result,
         };
-        let beside = HiddenRecallRecord {
-            client_calls: theirs,
-            recalls: ours.into_iter().zip(results).map(opened).collect(),
+        let record = HiddenRecallRecord {
+            client_calls,
+            recalls: recalls.into_iter().zip(results).map(hidden_recall).collect(),
         };
         let session = self.session.clone();
-        let recorded = self.with_engine(move |engine| engine.record_hidden_recalls(&session, beside)).await;
+        let recorded = self.with_engine(move |engine| engine.record_hidden_recalls(&session, record)).await;
         match recorded {
             Some(Ok(())) => {}
             // The next request lacks the call, so the model may repeat it.

@@ -50,8 +50,8 @@ impl UsageReport {
         let Some((session, counted)) = self.counted.take() else { return };
         let usage = ProviderUsage {
             input: Tokens(usage.input),
-            cached: Tokens(usage.cached),
-            written: Tokens(usage.written),
+            cached: Tokens(usage.cache_read),
+            written: Tokens(usage.cache_written),
             output: Tokens(usage.output),
         };
         let engine = Arc::clone(&self.shared.engine);
@@ -65,6 +65,6 @@ impl UsageReport {
 }
 
 fn reported(usage: reply::Usage) -> ResponseUsage {
-    let written = (usage.written > 0).then_some(usage.written);
-    ResponseUsage { input: usage.input, read: usage.cached, written, output: usage.output }
+    let written = (usage.cache_written > 0).then_some(usage.cache_written);
+    ResponseUsage { input: usage.input, read: usage.cache_read, written, output: usage.output }
 }

@@ -118,15 +118,15 @@ pub(crate) struct EventTexts<'d> {
 
 impl<'d> EventTexts<'d> {
     /// One fragment that continues a text, if the event has one.
-    pub(crate) fn continuing(text: String, value: Option<&'d str>) -> EventTexts<'d> {
-        let fragment = value.map(|value| TextFragment { text, value, is_whole: false });
+    pub(crate) fn continuing(text_name: String, value: Option<&'d str>) -> EventTexts<'d> {
+        let fragment = value.map(|value| TextFragment { text_name, value, is_whole: false });
         EventTexts { fragments: fragment.into_iter().collect(), ..EventTexts::default() }
     }
 
     /// Texts that are repeated as a whole.
     pub(crate) fn repeating(values: impl IntoIterator<Item = &'d str>) -> EventTexts<'d> {
         let fragments =
-            values.into_iter().map(|value| TextFragment { text: String::new(), value, is_whole: true });
+            values.into_iter().map(|value| TextFragment { text_name: String::new(), value, is_whole: true });
         EventTexts { fragments: fragments.collect(), ..EventTexts::default() }
     }
 
@@ -138,7 +138,7 @@ impl<'d> EventTexts<'d> {
 /// Visible text within an event.
 pub(crate) struct TextFragment<'d> {
     /// The name of the text that it continues.
-    pub(crate) text: String,
+    pub(crate) text_name: String,
     /// Its JSON string.
     pub(crate) value: &'d str,
     /// True if it repeats a whole text instead of continuing one.

@@ -48,7 +48,7 @@ impl Scrubber {
     }
 
     /// The possible beginning of a fence, which is not shown yet.
-    pub(super) fn begun(&self) -> &str {
+    pub(super) fn undecided(&self) -> &str {
         if self.is_inside { "" } else { &self.held }
     }
 
@@ -186,7 +186,7 @@ mod tests {
         let mut scrubber = Scrubber::default();
         assert_eq!(scrubber.feed("hello <"), "hello <", "not at the beginning of a line");
         assert_eq!(scrubber.feed("\n<"), "\n");
-        assert_eq!((scrubber.feed("fan"), scrubber.begun()), (String::new(), "<fan"));
+        assert_eq!((scrubber.feed("fan"), scrubber.undecided()), (String::new(), "<fan"));
         assert_eq!(scrubber.feed("cy"), "<fancy");
     }
 }

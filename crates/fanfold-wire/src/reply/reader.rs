@@ -176,8 +176,8 @@ impl ReplyReader {
     /// The parts of the reply read until now. A whole reply is read at its end.
     pub fn so_far(&self) -> ParsedReply {
         let mut reply = self.reading.reply.clone();
-        let is_separate = self.format.api().is_some_and(|api| api.counts_cache_separately());
-        reply.usage = self.reading.usage.usage(is_separate);
+        let input_excludes_cache = self.format.api().is_some_and(|api| api.counts_cache_separately());
+        reply.usage = self.reading.usage.usage(input_excludes_cache);
         reply
     }
 

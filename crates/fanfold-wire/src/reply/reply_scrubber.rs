@@ -1,7 +1,8 @@
-//! Removes fenced memory that a model repeats from its reply, streamed or whole.
+//! Removes memory blocks that a model repeated in its reply, streamed or whole.
 //!
 //! An event with unchanged text passes byte for byte. An event that ends with what may be the start of a fence is
-//! delayed, together with all events after it, until a few more letters decide.
+//! delayed, together with all events after it, until later text shows whether it is a fence, its text ends, or
+//! `MAX_DELAYED` events are waiting.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,20 +12,21 @@ use crate::reply::memory_scrubber::{Scrubber, scrub};
 use crate::reply::reader::Transport;
 use crate::reply::sse::{Event, Splitter};
 
-/// The longest whole reply that is scrubbed.
+/// Maximum size in bytes of a whole reply; a larger one passes unchanged.
 const MAX_BODY: usize = 32 << 20;
-/// The number of bytes of the shown text that are kept.
+/// Maximum size in bytes of `shown_text`.
 const MAX_SHOWN_TEXT: usize = 64 << 10;
-/// The number of events that are delayed at most. A longer start of a fence is not one.
+/// Maximum number of delayed events. Beyond it, undecided text is passed on as text.
 const MAX_DELAYED: usize = 256;
 
-/// Removes fenced memory from a reply while it passes.
+/// Removes memory blocks from a reply while it passes.
 #[derive(Debug)]
 pub struct ReplyScrubber {
     format: Format,
     transport: Transport,
     splitter: Splitter,
-    texts: BTreeMap<String, Scrubber>,
+    /// The scrubber of each text that has not ended, by the name of the text.
+    scrubbers: BTreeMap<String, Scrubber>,
     delayed: VecDeque<DelayedEvent>,
     body: Vec<u8>,
     /// True if a whole reply exceeds the limit, so that it passes unchanged.
@@ -38,14 +40,17 @@ pub struct ReplyScrubber {
 enum DelayedEvent {
     /// Waits only for the events before it.
     Ready(Vec<u8>),
-    /// Waits until the end of its text is known to begin a fence or not.
+    /// The last characters of its text may begin a fence; waits for the text that decides.
     Undecided {
-        text: String,
-        raw: Vec<u8>,
-        /// The event with the part of its text that is shown in any case.
+        text_name: String,
+        /// The event without memory blocks, with the undecided characters.
+        with_undecided: Vec<u8>,
+        /// The event without the undecided characters.
         shown: Vec<u8>,
-        /// The rest of its text.
-        begun: String,
+        /// The undecided characters.
+        undecided: String,
+        /// True if memory blocks were removed from it.
+        is_scrubbed: bool,
     },
 }
 
@@ -56,7 +61,7 @@ impl ReplyScrubber {
             format,
             transport,
             splitter: Splitter::default(),
-            texts: BTreeMap::new(),
+            scrubbers: BTreeMap::new(),
             delayed: VecDeque::new(),
             body: Vec::new(),
             is_too_long: false,
@@ -70,7 +75,7 @@ impl ReplyScrubber {
         match self.transport {
             Transport::Stream => {
                 for event in self.splitter.feed(bytes) {
-                    self.event(&event);
+                    self.push_event(&event);
                 }
                 self.release()
             }
@@ -87,7 +92,7 @@ impl ReplyScrubber {
     pub fn end(&mut self) -> Vec<u8> {
         if self.transport == Transport::Whole {
             let body = std::mem::take(&mut self.body);
-            return self.whole(&body).map_or(body, String::into_bytes);
+            return self.scrub_whole(&body).map_or(body, String::into_bytes);
         }
         // An event without its blank line may be incomplete. Clients ignore it.
         if let Some(last) = self.splitter.end() {
@@ -97,29 +102,29 @@ impl ReplyScrubber {
         self.release()
     }
 
-    /// The text that was shown, up to a limit.
+    /// The shown text, up to a limit; repeats are left out, and texts are separated by line breaks.
     pub fn shown_text(&self) -> &str {
         &self.shown_text
     }
 
-    /// The number of fragments that were changed.
+    /// The number of changed events, or of changed texts in a whole reply.
     pub fn n_scrubbed(&self) -> usize {
         self.n_scrubbed
     }
 
-    fn event(&mut self, event: &Event) {
+    fn push_event(&mut self, event: &Event) {
         let data = event.data();
         let texts = data.as_deref().map(|data| self.texts_of(event, data)).unwrap_or_default();
         if texts.ends_all {
             self.end_all();
         }
-        texts.ended_before.iter().for_each(|text| self.end_text(text));
+        texts.ended_before.iter().for_each(|text_name| self.end_text(text_name));
         if texts.fragments.is_empty() {
             self.delayed.push_back(DelayedEvent::Ready(event.raw().to_vec()));
         } else {
             self.scrub_event(event, data.as_deref().unwrap_or_default(), &texts.fragments);
         }
-        texts.ended_after.iter().for_each(|text| self.end_text(text));
+        texts.ended_after.iter().for_each(|text_name| self.end_text(text_name));
         if self.delayed.len() > MAX_DELAYED {
             self.end_all();
         }
@@ -137,70 +142,81 @@ impl ReplyScrubber {
     }
 
     fn scrub_event(&mut self, event: &Event, data: &str, fragments: &[TextFragment<'_>]) {
-        let mut shown_parts = Splices::default();
-        let mut undecided = None;
+        let (mut shown_parts, mut parts_with_undecided) = (Splices::default(), Splices::default());
+        let mut undecided_end = None;
         for fragment in fragments {
             let Some(text) = json::string(fragment.value).map(|text| text.text) else { continue };
-            let shown = if fragment.is_whole {
-                scrub(&text)
+            let (shown, undecided) = if fragment.is_whole {
+                (scrub(&text), String::new())
             } else {
-                let scrubber = self.texts.entry(fragment.text.clone()).or_default();
-                let before = scrubber.begun().to_owned();
+                let scrubber = self.scrubbers.entry(fragment.text_name.clone()).or_default();
+                let before = scrubber.undecided().to_owned();
                 let fed = scrubber.feed(&text);
-                let begun = scrubber.begun().to_owned();
+                let undecided = scrubber.undecided().to_owned();
                 // The start of a fence grew, and no other text arrived.
-                let is_undecided = fed.is_empty() && !before.is_empty() && begun == format!("{before}{text}");
-                let (own, begun) = if is_undecided {
+                let is_undecided =
+                    fed.is_empty() && !before.is_empty() && undecided == format!("{before}{text}");
+                let (own, undecided) = if is_undecided {
                     (fed, text.clone().into_owned())
                 } else {
                     let was_text = fed.starts_with(&before);
-                    self.decide(&fragment.text, was_text);
-                    (if was_text { fed[before.len()..].to_owned() } else { fed }, begun)
+                    self.decide(&fragment.text_name, was_text);
+                    (if was_text { fed[before.len()..].to_owned() } else { fed }, undecided)
                 };
                 append_shown(&mut self.shown_text, &own);
-                if !begun.is_empty() {
-                    undecided = Some((fragment.text.clone(), begun));
+                if !undecided.is_empty() {
+                    undecided_end = Some((fragment.text_name.clone(), undecided.clone()));
                 }
-                own
+                (own, undecided)
             };
+            let span = json::span(data, fragment.value);
             if shown != text {
-                shown_parts.replace(json::span(data, fragment.value), json::quote(&shown));
+                shown_parts.replace(span.clone(), json::quote(&shown));
+            }
+            let with_undecided = shown + &undecided;
+            if with_undecided != text {
+                parts_with_undecided.replace(span, json::quote(&with_undecided));
             }
         }
-        let raw = event.raw().to_vec();
-        let shown =
-            if shown_parts.is_empty() { raw.clone() } else { event.with_data(&shown_parts.apply(data)) };
-        match undecided {
-            Some((text, begun)) => {
-                self.delayed.push_back(DelayedEvent::Undecided { text, raw, shown, begun });
+        let is_scrubbed = !parts_with_undecided.is_empty();
+        let event_with = |parts: Splices| {
+            if parts.is_empty() { event.raw().to_vec() } else { event.with_data(&parts.apply(data)) }
+        };
+        let shown = event_with(shown_parts);
+        match undecided_end {
+            Some((text_name, undecided)) => {
+                let with_undecided = event_with(parts_with_undecided);
+                let delayed =
+                    DelayedEvent::Undecided { text_name, with_undecided, shown, undecided, is_scrubbed };
+                self.delayed.push_back(delayed);
             }
             None => {
-                self.n_scrubbed += usize::from(shown != raw);
+                self.n_scrubbed += usize::from(is_scrubbed);
                 self.delayed.push_back(DelayedEvent::Ready(shown));
             }
         }
     }
 
-    /// Releases the delayed events of a text, whose end was text or the start of a fence.
-    fn decide(&mut self, name: &str, was_text: bool) {
+    /// Marks the undecided events of a text as ready: with their end if it was text, without it if a fence began.
+    fn decide(&mut self, decided_name: &str, was_text: bool) {
         for delayed in &mut self.delayed {
-            if let DelayedEvent::Undecided { text, raw, shown, begun } = delayed
-                && text == name
+            if let DelayedEvent::Undecided { text_name, with_undecided, shown, undecided, is_scrubbed } =
+                delayed
+                && text_name == decided_name
             {
                 if was_text {
-                    append_shown(&mut self.shown_text, begun);
-                } else {
-                    self.n_scrubbed += 1;
+                    append_shown(&mut self.shown_text, undecided);
                 }
-                let bytes = std::mem::take(if was_text { raw } else { shown });
+                self.n_scrubbed += usize::from(*is_scrubbed || !was_text);
+                let bytes = std::mem::take(if was_text { with_undecided } else { shown });
                 *delayed = DelayedEvent::Ready(bytes);
             }
         }
     }
 
-    fn end_text(&mut self, text: &str) {
-        if self.texts.remove(text).is_some() {
-            self.decide(text, true);
+    fn end_text(&mut self, text_name: &str) {
+        if self.scrubbers.remove(text_name).is_some() {
+            self.decide(text_name, true);
             if !self.shown_text.is_empty() && !self.shown_text.ends_with('\n') {
                 append_shown(&mut self.shown_text, "\n");
             }
@@ -208,8 +224,8 @@ impl ReplyScrubber {
     }
 
     fn end_all(&mut self) {
-        for text in self.texts.keys().cloned().collect::<Vec<_>>() {
-            self.end_text(&text);
+        for text_name in self.scrubbers.keys().cloned().collect::<Vec<_>>() {
+            self.end_text(&text_name);
         }
     }
 
@@ -222,7 +238,7 @@ impl ReplyScrubber {
         out
     }
 
-    fn whole(&mut self, body: &[u8]) -> Option<String> {
+    fn scrub_whole(&mut self, body: &[u8]) -> Option<String> {
         let body = std::str::from_utf8(body).ok().filter(|body| json::is_valid(body))?;
         let object = Object::parse(body)?;
         let mut splices = Splices::default();

@@ -1,4 +1,4 @@
-//! The usage that a provider reports for a request, under any provider's names.
+//! The usage that a provider reports for a request, whatever field names the provider uses.
 
 use crate::json::Object;
 
@@ -8,31 +8,31 @@ pub struct Usage {
     /// All input, including cache reads and cache writes.
     pub input: u64,
     /// The part of the input that was read from the cache.
-    pub cached: u64,
+    pub cache_read: u64,
     /// The part of the input that was written to the cache.
-    pub written: u64,
+    pub cache_written: u64,
     /// All output, including thoughts.
     pub output: u64,
 }
 
 impl Usage {
-    /// The sum of two requests.
+    /// The sum of the usage of two requests.
     pub fn plus(self, other: Usage) -> Usage {
         Usage {
             input: self.input + other.input,
-            cached: self.cached + other.cached,
-            written: self.written + other.written,
+            cache_read: self.cache_read + other.cache_read,
+            cache_written: self.cache_written + other.cache_written,
             output: self.output + other.output,
         }
     }
 }
 
-/// The counts read until now. A stream may spread them over several events.
+/// The counts read so far. A stream may spread them over several events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UsageCounts {
     input: Option<u64>,
-    cached: Option<u64>,
-    written: Option<u64>,
+    cache_read: Option<u64>,
+    cache_written: Option<u64>,
     output: Option<u64>,
 }
 
@@ -43,30 +43,34 @@ impl UsageCounts {
         let details = usage.some("prompt_tokens_details").or_else(|| usage.some("input_tokens_details"));
         let details = details.and_then(Object::parse);
         let in_details = |keys: &[&str]| details.as_ref().and_then(|details| first_number(details, keys));
-        grow(&mut self.input, first_number(&usage, &["prompt_tokens", "input_tokens"]));
-        grow(&mut self.output, first_number(&usage, &["completion_tokens", "output_tokens"]));
-        let cached = in_details(&["cached_tokens"]);
-        let cached = cached.or_else(|| {
+        keep_larger(&mut self.input, first_number(&usage, &["prompt_tokens", "input_tokens"]));
+        keep_larger(&mut self.output, first_number(&usage, &["completion_tokens", "output_tokens"]));
+        let cache_read = in_details(&["cached_tokens"]);
+        let cache_read = cache_read.or_else(|| {
             first_number(&usage, &["cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"])
         });
-        grow(&mut self.cached, cached);
-        let written = in_details(&["cache_write_tokens", "cache_creation_tokens"]);
-        grow(&mut self.written, written.or_else(|| first_number(&usage, &["cache_creation_input_tokens"])));
+        keep_larger(&mut self.cache_read, cache_read);
+        let cache_written = in_details(&["cache_write_tokens", "cache_creation_tokens"]);
+        keep_larger(
+            &mut self.cache_written,
+            cache_written.or_else(|| first_number(&usage, &["cache_creation_input_tokens"])),
+        );
     }
 
-    /// The usage, if any count was read. `is_separate` if the input leaves out cache reads and writes.
-    pub(crate) fn usage(self, is_separate: bool) -> Option<Usage> {
-        let (cached, written) = (self.cached.unwrap_or(0), self.written.unwrap_or(0));
+    /// The usage, if any count was read. `input_excludes_cache`: set if the reported input excludes cache reads and writes
+    /// (Anthropic).
+    pub(crate) fn usage(self, input_excludes_cache: bool) -> Option<Usage> {
+        let (cache_read, cache_written) = (self.cache_read.unwrap_or(0), self.cache_written.unwrap_or(0));
         if self == UsageCounts::default() {
             return None;
         }
         let input = self.input.unwrap_or(0);
-        let input = if is_separate { input + cached + written } else { input };
-        Some(Usage { input, cached, written, output: self.output.unwrap_or(0) })
+        let input = if input_excludes_cache { input + cache_read + cache_written } else { input };
+        Some(Usage { input, cache_read, cache_written, output: self.output.unwrap_or(0) })
     }
 }
 
-fn grow(count: &mut Option<u64>, new: Option<u64>) {
+fn keep_larger(count: &mut Option<u64>, new: Option<u64>) {
     *count = (*count).max(new);
 }
 
@@ -74,7 +78,7 @@ fn first_number(object: &Object<'_>, keys: &[&str]) -> Option<u64> {
     keys.iter().find_map(|key| number(object.get(key)?))
 }
 
-/// A count, also if it is written as `12.0` or as a string.
+/// A count, even if it is written as `12.0` or as a string.
 pub(crate) fn number(json: &str) -> Option<u64> {
     let digits = json.trim_matches('"');
     digits.parse().ok().or_else(|| {
@@ -93,8 +97,9 @@ mod tests {
         for usage in usages {
             counts.read(usage);
         }
-        let usage =
-            counts.usage(format == Format::Anthropic).map(|u| [u.input, u.cached, u.written, u.output]);
+        let usage = counts
+            .usage(format == Format::Anthropic)
+            .map(|u| [u.input, u.cache_read, u.cache_written, u.output]);
         assert_eq!(usage, expected, "{usages:?}");
     }
 
@@ -113,7 +118,7 @@ mod tests {
             ],
             Some([10, 8, 0, 3]),
         );
-        // DeepSeek; Moonshot; OpenRouter; a gateway that says it in Anthropic's words.
+        // DeepSeek.
         check(
             Chat,
             &[
@@ -121,11 +126,13 @@ mod tests {
             ],
             Some([10, 4, 0, 3]),
         );
+        // Moonshot.
         check(
             Chat,
             &[r#"{"prompt_tokens":10,"completion_tokens":3,"cached_tokens":7}"#],
             Some([10, 7, 0, 3]),
         );
+        // OpenRouter.
         check(
             Chat,
             &[
@@ -133,6 +140,7 @@ mod tests {
             ],
             Some([10, 0, 9, 3]),
         );
+        // A gateway with Anthropic's field names.
         check(
             Chat,
             &[
@@ -164,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_counts_are_zero() {
+    fn reads_partial_and_malformed_usage() {
         check(Format::Chat, &[], None);
         check(Format::Chat, &["null", "7", "{}", "{"], None);
         check(

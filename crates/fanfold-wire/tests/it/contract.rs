@@ -126,9 +126,9 @@ fn any_view(transcript: &Transcript, rng: &mut Rng) -> View {
             }
             _ => items.push(Item::Whole(id)),
         }
-        // An excerpt of a folded original may follow any new entry.
+        // A note may follow any new entry.
         if !entry.is_system() && !transcript.is_running(id) && rng.percent(15) {
-            items.push(Item::Note { text: "an excerpt".into(), voice: Voice::Fanfold });
+            items.push(Item::Note { text: "a note".into(), voice: Voice::Fanfold });
         }
     }
     if rng.percent(70) {

@@ -140,6 +140,7 @@ fn vectors() -> Vec<String> {
         "a\n<fan\n<fanfold-me".to_owned(),
         format!("x\n{}", &block[..40]),
         "<fanfold-memory> in a sentence\n<".to_owned(),
+        format!("Sure.\n{block}\n<b>8443</b>"),
     ]
 }
 
@@ -231,4 +232,14 @@ fn possible_tags_delay_events_briefly() {
     assert!(!String::from_utf8_lossy(&first).contains("fan"), "a possible tag is held back");
     let next = scrubbed.feed(&original.as_bytes()[at..]);
     assert_eq!([first, next].concat(), original.as_bytes(), "the text is unchanged");
+}
+
+#[test]
+fn scrubbed_text_stays_scrubbed_when_its_undecided_end_is_text() {
+    let pieces = [&format!("Sure.\n{}\n<", fence("port 8443")), "b>"];
+    let mut scrubbed = ReplyScrubber::new(Format::Chat, Transport::Stream);
+    let mut out = scrubbed.feed(stream(Format::Chat, &pieces).as_bytes());
+    out.extend(scrubbed.end());
+    assert_eq!(String::from_utf8(out).unwrap(), stream(Format::Chat, &["Sure.\n\n<", "b>"]));
+    assert_eq!((scrubbed.n_scrubbed(), scrubbed.shown_text().trim_end()), (1, "Sure.\n\n<b>"));
 }

@@ -83,7 +83,7 @@ fn parse(format: Format, transport: Transport, parts: &[&[u8]]) -> ParsedReply {
 
 fn shown(parse: &ParsedReply) -> String {
     let calls: Vec<_> = parse.calls.iter().map(|c| format!("{} {}({})", c.id, c.name, c.arguments)).collect();
-    let usage = parse.usage.map(|u| format!("{}/{}/{}/{}", u.input, u.cached, u.written, u.output));
+    let usage = parse.usage.map(|u| format!("{}/{}/{}/{}", u.input, u.cache_read, u.cache_written, u.output));
     format!(
         "{} {} | {} | {} | {} | {} | {}",
         parse.id.as_deref().unwrap_or("-"),

@@ -76,8 +76,8 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, reporter: Reporter) -> Res
     }
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("-"));
     check_outputs(args, Some(&file))?;
-    let wishes = FoldOptions { pins: args.pin.clone(), record_sizes: args.dry_run };
-    let mut followed = open(&file, options, &wishes, reporter)?;
+    let fold_options = FoldOptions { pins: args.pin.clone(), record_sizes: args.dry_run };
+    let mut followed = open(&file, options, &fold_options, reporter)?;
     let summary = match args.summarise {
         true => Some(summarise::unstored(&mut followed, options, reporter)?),
         false => None,

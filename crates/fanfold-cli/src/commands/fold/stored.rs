@@ -92,9 +92,9 @@ fn fold(
     let repairs = conversation.repairs().to_vec();
     let mut pending = None;
     if args.summarise {
-        let wishes = FoldOptions { pins: args.pin.clone(), ..FoldOptions::default() };
+        let fold_options = FoldOptions { pins: args.pin.clone(), ..FoldOptions::default() };
         let mut followed =
-            fanfold_engine::FoldedConversation::from_body(conversation, changes, &terms, &wishes);
+            fanfold_engine::FoldedConversation::from_body(conversation, changes, &terms, &fold_options);
         // If nothing fits, the fold reports it.
         if followed.view().is_ok() {
             pending = Some(StoredSummary::request(engine, id, &followed, options, reporter)?);

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::search::text::json::parse_lenient;
 
-/// Returns the searchable text of a message in any format, one line for each text in it. Invalid JSON counts as text.
+/// Returns the searchable text of a message in any format: the texts in it, separated by line breaks. Invalid JSON is
+/// returned unchanged.
 pub fn message_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     match parse_lenient(json) {
@@ -22,7 +23,7 @@ pub fn message_text(json: &str) -> String {
 enum JsonKind {
     /// A message: some keys of the wire format do not contain text.
     Message,
-    /// The arguments or result of a tool: every value is text.
+    /// Arguments, or a result in `response` or as a number or boolean: all values are text except null and base64.
     ToolData,
 }
 
@@ -55,7 +56,7 @@ fn add(value: &Value, kind: JsonKind, text: &mut String) {
     }
 }
 
-/// Adds tool arguments, which most formats encode as JSON inside a string.
+/// Adds arguments or a `response`, which may be JSON inside a string.
 fn add_data(value: &Value, text: &mut String) {
     let parsed = value.as_str().and_then(parse_lenient);
     match parsed {
@@ -74,11 +75,12 @@ fn add_line(line: &str, text: &mut String) {
     text.push_str(line);
 }
 
-/// Returns whether a key of the wire formats does not contain text.
+/// Returns whether a key holds metadata, not text.
 fn is_format_field(key: &str) -> bool {
     key == "id"
         || key.ends_with("_id")
         || key.ends_with("Id")
+        // `signature`, `thoughtSignature`
         || key.ends_with("ignature")
         || matches!(
             key,
@@ -103,7 +105,7 @@ fn is_format_field(key: &str) -> bool {
         )
 }
 
-/// Returns whether a string looks like base64: long, without spaces, and only base64 characters of several classes.
+/// Returns whether a string is a base64 data URL, or 400 or more base64 characters with digits, upper and lower case.
 fn looks_encoded(line: &str) -> bool {
     if line.starts_with("data:") && line.find(";base64,").is_some_and(|at| at < 100) {
         return true;
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn includes_numeric_results_documents_and_cut_characters() {
+    fn includes_numeric_results_and_documents_and_replaces_lone_surrogates() {
         check(r#"{"role":"tool","content":4711,"index":3}"#, "4711");
         check(r#"{"type":"function_call_output","output":true}"#, "true");
         check(
@@ -182,9 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn invalid_json_is_text() {
+    fn invalid_json_is_returned_unchanged() {
         check("not JSON", "not JSON");
         check(r#"{"content":"\ud800"#, r#"{"content":"\ud800"#);
+    }
+
+    #[test]
+    fn arguments_may_be_null_or_plain_text() {
         check("{\"arguments\":null}", "");
         check("{\"arguments\":\"not json\"}", "not json");
     }

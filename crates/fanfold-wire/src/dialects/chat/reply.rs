@@ -90,7 +90,7 @@ impl Replies for ChatCompletions {
                 texts.ended_after.push(text.clone());
             }
             if let Some(value) = delta.and_then(|delta| delta.some("content")) {
-                texts.fragments.push(TextFragment { text, value, is_whole: false });
+                texts.fragments.push(TextFragment { text_name: text, value, is_whole: false });
             } else if choice.some("finish_reason").is_some() {
                 texts.ended_before.push(text);
             }

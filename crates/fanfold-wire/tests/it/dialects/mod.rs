@@ -224,7 +224,7 @@ fn usage_counts_cached_tokens_as_input() {
         for (transport, file) in REPLIES {
             let bytes = read(format, file).into_bytes();
             let usage = parse(format, transport, &bytes, bytes.len()).usage.expect("the sample has a usage");
-            assert_eq!((usage.input, usage.cached, usage.output), (100, 60, 7), "{format}, {file}");
+            assert_eq!((usage.input, usage.cache_read, usage.output), (100, 60, 7), "{format}, {file}");
         }
     }
 }
