@@ -6,7 +6,7 @@ use fanfold_store::{SessionId, SessionRow, Store, StoreError};
 
 use crate::clock::{Clock, random_word};
 use crate::follow::folded_conversation::FoldedConversation;
-use crate::sessions::cache::Cache;
+use crate::follow::session_cache::Cache;
 
 /// Stores the messages of requests, folds them, and manages the stored sessions.
 pub struct SessionEngine {

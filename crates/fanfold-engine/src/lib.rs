@@ -7,12 +7,12 @@
 
 mod clock; //        the current time, and sleeping
 mod lease; //        named locks in the store that expire
-mod engine; //       a store, a clock and the cached sessions
-mod follow; //       a conversation in memory
 mod log; //          the events of a session, and which of them are in force
-mod sessions; //     session state, titles, checkpoints, forks, retention
-mod request; //      a request from the client's body to the bytes to send
+mod follow; //       conversations and sessions in memory
+mod engine; //       a store, a clock and the cached sessions
+mod sessions; //     titles, checkpoints, forks, retention
 mod recall; //       originals recalled from the store alone
+mod request; //      a request from the client's body to the bytes to send
 mod summary_jobs; // summaries written by a model in the background
 mod io; //           export and import
 
@@ -22,30 +22,32 @@ pub use follow::folded_conversation::{
     FoldOptions, FoldedConversation, Sizes, count_changes, decode, messages_of,
 };
 pub use follow::parallel::Threads;
-pub use follow::recall_offer::RecallOffer;
 pub use follow::terms::Terms;
 pub use io::duplicates::ImportedIds;
 pub use io::import::{Import, ImportOutcome};
 pub use io::opening_words::opening_words;
+pub use log::backoff::Backoff;
+pub use log::body_edits::{BodyEdits, ProviderRules};
 pub use log::events::{
     FoldRecord, HiddenRecall, HiddenRecallRecord, LoggedEvent, MoveReason, NewTerms, SentRequest,
     SessionEvent, SummaryRecord, TipMove,
 };
 pub use log::message_styles::MessageStyles;
+pub use log::recall_offer::RecallOffer;
 pub use recall::any_session::{FoundOriginal, HandleSearch};
 pub use recall::handles::{OpenError, nearest_handles};
-pub use request::body_edits::{BodyEdits, BodyForm, ProviderRules, RefusedBody, Resend};
 pub use request::memory_block::MemoryRecall;
 pub use request::pipeline::{FoldOutcome, Mode, RequestError, RequestInput, RequestOutcome};
 pub use request::provider_reports::LengthRefusal;
 pub use request::rebuild::{RebuiltRequest, RestoreTerms};
 pub use request::recognise::{RecognisedBody, SessionMatch};
+pub use request::resend::{BodyForm, RefusedBody, Resend};
 pub use sessions::checkpoints::{Checkpoint, MoveOutcome, RewindTarget};
 pub use sessions::labels::clean_title;
 pub use sessions::last_window::RecordedTerms;
 pub use sessions::retention::{PruneReport, Retention};
 pub use sessions::status::SessionOverview;
 pub use summary_jobs::{
-    Backoff, JobOutcome, ModelFailure, PendingSummary, SummaryModel, SummaryModels, SummaryProgress,
-    SummaryTask, SummaryWriter, WrittenSummary, summarise_unstored,
+    JobOutcome, ModelFailure, PendingSummary, SummaryModel, SummaryModels, SummaryProgress, SummaryTask,
+    SummaryWriter, WrittenSummary, summarise_unstored,
 };

@@ -3,6 +3,8 @@
 use fanfold_core::{Budget, Count, EngineFactory, Policy, Prices};
 use fanfold_wire::Format;
 
+use crate::log::recall_offer::RecallOffer;
+
 /// Everything that decides how a conversation is folded.
 #[derive(Clone)]
 pub struct Terms {
@@ -25,4 +27,15 @@ pub struct Terms {
     /// The host's settings as text. The host can restore these terms from it, except for the budget. It is stored
     /// with the session; the engine only compares it for equality.
     pub described: String,
+}
+
+impl Terms {
+    /// These terms, with the hint of a recall offer instead of the policy's recall instruction.
+    pub(crate) fn with_offer(&self, offer: &RecallOffer) -> Terms {
+        let mut terms = self.clone();
+        if let Some(hint) = &offer.hint {
+            terms.policy.recall = hint.clone().into();
+        }
+        terms
+    }
 }

@@ -7,10 +7,10 @@ use fanfold_store::{EventRow, Millis, NewEvent, NodeId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::follow::recall_offer::RecallOffer;
+use crate::log::backoff::Backoff;
+use crate::log::body_edits::BodyEdits;
 use crate::log::message_styles::MessageStyles;
-use crate::request::body_edits::BodyEdits;
-use crate::summary_jobs::Backoff;
+use crate::log::recall_offer::RecallOffer;
 
 /// An event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use fanfold_store::{EventRow, Millis, NodeId, SessionId, Store, StoreError};
 
+use crate::log::backoff::Backoff;
 use crate::log::events::{InheritedEvent, LoggedEvent, SessionEvent};
-use crate::summary_jobs::Backoff;
 
 /// The position of each message in a conversation, counted from 1.
 pub(crate) type Positions = HashMap<NodeId, u32>;

@@ -9,13 +9,13 @@ use fanfold_core::{
 use fanfold_store::{NodeId, SessionId, Store, StoreError};
 
 use crate::engine::SessionEngine;
+use crate::follow::fold_record::content_hash;
+use crate::follow::session_state::{decode_as, read_frame};
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{FoldRecord, SessionEvent};
-use crate::log::fold_record::content_hash;
 use crate::log::message_styles::MessageStyles;
 use crate::log::originals;
 use crate::log::session_log::SessionLog;
-use crate::sessions::state::{decode_as, read_frame};
 
 /// Why an original could not be recalled.
 #[derive(Debug, thiserror::Error)]

@@ -4,16 +4,16 @@ use fanfold_store::{Batch, BlobId, NewMessage, Op, StoreError};
 use fanfold_wire::{Conversation, Incoming, same_system};
 
 use crate::engine::SessionEngine;
+use crate::follow::session_state::{CachedSession, SessionState, read_frame};
 use crate::follow::terms::Terms;
+use crate::log::body_edits::BodyEdits;
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{MoveReason, SentRequest, SessionEvent, TipMove};
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append_batch::{AppendBatch, new_message};
-use crate::request::body_edits::BodyEdits;
 use crate::request::pipeline::{RequestError, RequestInput};
 use crate::request::receive::{ReceivedBody, decode_whole, format_of, frame_of, ids_of, open_body, receive};
-use crate::sessions::state::{CachedSession, SessionState, read_frame};
 
 /// Maximum number of attempts while other processes write to the same session.
 pub(crate) const MAX_ATTEMPTS: usize = 8;

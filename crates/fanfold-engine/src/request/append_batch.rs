@@ -6,13 +6,13 @@ use fanfold_core::Budget;
 use fanfold_store::{Batch, BlobId, Millis, NewMessage, NewSession, Op, Relation, SessionRow, SessionUpdate};
 use fanfold_wire::{Conversation, Format};
 
-use crate::follow::recall_offer::RecallOffer;
+use crate::follow::session_state::SessionState;
 use crate::log::events::{NewTerms, SessionEvent};
 use crate::log::message_styles::MessageStyles;
+use crate::log::recall_offer::RecallOffer;
 use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append::WriteTiming;
 use crate::request::pipeline::RequestInput;
-use crate::sessions::state::SessionState;
 
 /// A batch under construction.
 pub(crate) struct AppendBatch<'a> {

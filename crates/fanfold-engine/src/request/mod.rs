@@ -7,7 +7,7 @@ pub(crate) mod receive; //     decoding, from the cached state where possible
 pub(crate) mod append_batch; // the batch of a request
 pub(crate) mod append; //      messages and changed settings written to the store
 pub(crate) mod fold_lock; //   the lease that a process needs to record folds
-pub(crate) mod body_edits; //  edits of an encoded body, recorded with its hash
+pub(crate) mod resend; //      a refused request in another form
 pub(crate) mod memory_block; // recalled memory at the end of a body
 pub(crate) mod pipeline; //    the stages in order
 pub(crate) mod provider_reports; // refusals and token counts

@@ -20,19 +20,20 @@ use fanfold_store::{Batch, Op, SessionId, StoreError};
 use fanfold_wire::{DecodeError, Incoming};
 
 use crate::engine::{SessionEngine, store_hint, store_message};
+use crate::follow::fold_record::fold_events;
 use crate::follow::folded_conversation::{FoldedConversation, Sizes};
-use crate::follow::recall_offer::RecallOffer;
+use crate::follow::session_state::{CachedSession, DecodedConversation, SessionState};
 use crate::follow::terms::Terms;
+use crate::log::body_edits::BodyEdits;
 use crate::log::events::{SentRequest, SessionEvent};
-use crate::log::fold_record::fold_events;
 use crate::log::message_styles::MessageStyles;
+use crate::log::recall_offer::RecallOffer;
 use crate::log::session_log::{EffectiveEvent, SessionLog};
 use crate::request::append::{LoadedSession, MAX_ATTEMPTS, MessageCounts, WriteTiming};
-use crate::request::body_edits::{BodyEdits, BodyForm, REJECTED};
 use crate::request::fold_lock::FoldLock;
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
 use crate::request::receive::ReceivedBody;
-use crate::sessions::state::{CachedSession, DecodedConversation, SessionState};
+use crate::request::resend::{BodyForm, REJECTED};
 
 /// A body to fold, with its session and settings.
 pub struct RequestInput<'a> {

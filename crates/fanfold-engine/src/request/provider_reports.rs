@@ -6,9 +6,10 @@ use fanfold_store::{Op, SessionId};
 
 use crate::engine::{OpError, SessionEngine};
 use crate::follow::session_budget::{EQUAL_PERMILLE, min_permille, new_permille};
+use crate::follow::session_state::{CachedSession, SessionState};
 use crate::log::events::{LoggedEvent, SessionEvent};
+use crate::log::recall_offer::RecallOffer;
 use crate::log::session_log::SessionLog;
-use crate::sessions::state::{CachedSession, SessionState};
 
 /// A provider's refusal of a request for its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,6 +86,12 @@ impl SessionEngine {
             return Ok(());
         }
         self.write(events.iter().map(|event| Op::AddEvent(session.clone(), event.encode())).collect())
+    }
+
+    /// Withdraws a recall tool that the provider rejects. From the next request on, stubs have this hint instead.
+    pub fn withdraw_recall_tool(&self, session: &SessionId, hint: &str) -> Result<(), OpError> {
+        let offer = RecallOffer { tool: None, hint: Some(hint.to_owned()) };
+        self.write(vec![Op::AddEvent(session.clone(), SessionEvent::RecallOffered(offer).encode())])
     }
 
     fn calibration(&self, session: &SessionId) -> Result<Calibration, OpError> {

@@ -5,13 +5,13 @@ use fanfold_store::{BlobId, NodeId, SessionId, StoreError};
 
 use crate::engine::{OpError, SessionEngine};
 use crate::follow::folded_conversation::FoldedConversation;
+use crate::follow::session_state::{DecodedConversation, MessageList, SessionState, decode_as, read_frame};
 use crate::follow::terms::Terms;
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
 use crate::log::message_styles::MessageStyles;
 use crate::log::session_log::SessionLog;
 use crate::recall::handles::{StoredBody, stored_body};
-use crate::sessions::state::{DecodedConversation, MessageList, SessionState, decode_as, read_frame};
 
 /// Restores terms from their stored description and a budget.
 pub type RestoreTerms<'a> = dyn Fn(&str, Budget) -> Result<Terms, String> + 'a;

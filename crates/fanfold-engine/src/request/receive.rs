@@ -4,11 +4,11 @@ use fanfold_store::{BlobId, NodeId};
 use fanfold_wire::{Change, Conversation, DecodeError, Format, Incoming};
 
 use crate::follow::folded_conversation::FoldedConversation;
-use crate::log::body_frame::BodyFrame;
-use crate::request::pipeline::RequestInput;
-use crate::sessions::state::{
+use crate::follow::session_state::{
     CachedSession, DecodedConversation, MessageList, SessionState, is_between_replies,
 };
+use crate::log::body_frame::BodyFrame;
+use crate::request::pipeline::RequestInput;
 
 /// A decoded body.
 pub(crate) enum ReceivedBody {

@@ -17,12 +17,12 @@ use fanfold_wire::reply::{HiddenRecalls, insert_hidden_recalls};
 use fanfold_wire::{DecodeError, Format, Incoming, same_system};
 
 use crate::engine::{OpError, SessionEngine};
+use crate::follow::session_state::read_frame;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
 use crate::request::common_messages::bisect;
 use crate::request::pipeline::RequestError;
 use crate::request::receive::ids_of;
-use crate::sessions::state::read_frame;
 
 /// The relation of a body to the stored sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,5 @@
-//! Sessions: their state in memory, and the operations of users on them.
+//! The operations of users on stored sessions.
 
-pub(crate) mod state; //   a session replayed to its newest message
-pub(crate) mod cache; //   LRU cache of states
 mod unfolded; //           messages that the current view contains unfolded
 pub(crate) mod status; //  fill level, folds and pins
 pub(crate) mod last_window; // the window and terms recorded last

@@ -6,9 +6,9 @@ use fanfold_store::{Millis, NodeId, SessionId, SessionRow, StoreError};
 
 use crate::engine::{OpError, SessionEngine};
 use crate::follow::session_budget::SessionBudget;
+use crate::follow::session_state::{MessageList, SessionState};
 use crate::log::events::SessionEvent;
 use crate::log::session_log::{SessionLog, is_ancestor};
-use crate::sessions::state::{MessageList, SessionState};
 
 /// The status of a session.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,9 +5,9 @@ use std::ops::Range;
 use fanfold_store::{NodeId, SessionId, StoreError};
 
 use crate::engine::SessionEngine;
+use crate::follow::session_state::MessageList;
 use crate::log::events::{LoggedEvent, SessionEvent};
 use crate::log::session_log::SessionLog;
-use crate::sessions::state::MessageList;
 
 impl SessionEngine {
     /// The numbers of the messages that the current view of a session contains unfolded.

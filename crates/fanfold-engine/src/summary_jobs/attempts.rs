@@ -9,9 +9,10 @@ use fanfold_provider::{ErrorClass, ModelPrompt, ProviderError};
 use fanfold_redact::redact;
 use fanfold_store::Millis;
 
-use super::fallback::{Backoff, FailureEffect, FallbackAction, FallbackChain};
+use super::fallback::{FailureEffect, FallbackAction, FallbackChain};
 use super::models::{SummaryModel, SummaryModels};
 use super::report::ModelFailure;
+use crate::log::backoff::Backoff;
 
 /// How often a job is restarted for smaller parts because a prompt exceeded the window of a model.
 const MAX_RESTARTS: usize = 3;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use fanfold_provider::ErrorClass;
 use fanfold_store::Millis;
-use serde::{Deserialize, Serialize};
+
+use crate::log::backoff::Backoff;
 
 /// Backoff after a truncated or empty answer.
 const BROKEN_MS: i64 = 30_000;
@@ -45,25 +46,6 @@ impl FailureKind {
     }
 }
 
-/// A pause after a failure. Until it is over, background jobs skip the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Backoff {
-    /// The end of the pause, in milliseconds since 1970.
-    pub until: i64,
-    /// The number of consecutive timeouts.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub n_timeouts: u32,
-    /// True if a credential or an account is the cause. Then no other model is called instead.
-    #[serde(default, rename = "is_access", skip_serializing_if = "std::ops::Not::not")]
-    pub is_access_error: bool,
-    /// The message of the failure.
-    pub why: String,
-}
-
-fn is_zero(n: &u32) -> bool {
-    *n == 0
-}
-
 impl Backoff {
     /// The backoff after a failure. `before` is the model's previous one.
     pub(crate) fn after(failure: FailureKind, before: Option<&Backoff>, now: Millis, why: String) -> Backoff {
@@ -82,10 +64,6 @@ impl Backoff {
             retry_after.map_or(0, |delay| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
         let until = now.0.saturating_add(default_ms.max(retry_after_ms.min(MAX_RETRY_AFTER_MS)));
         Backoff { until, n_timeouts, is_access_error: failure.is_access_error(), why }
-    }
-
-    fn is_over(&self, now: Millis) -> bool {
-        now.0 >= self.until
     }
 }
 

@@ -6,17 +6,18 @@ use fanfold_redact::redact;
 use fanfold_store::{Batch, Millis, NodeId, Op, SessionId, StoreError};
 
 use super::attempts::{Attempts, SummaryProgress, backoffs_after, run_job};
-use super::fallback::{Backoff, FailureEffect, FallbackChain, FallbackRules};
+use super::fallback::{FailureEffect, FallbackChain, FallbackRules};
 use super::models::SummaryModels;
 use super::report::{JobOutcome, ModelFailure, WrittenSummary};
 use crate::engine::{OpError, SessionEngine};
 use crate::follow::folded_conversation::{FoldedConversation, messages_of};
+use crate::follow::session_state::{CachedSession, MessageList, summary_of};
 use crate::lease::Lease;
+use crate::log::backoff::Backoff;
 use crate::log::events::{SessionEvent, SummaryRecord};
 use crate::log::session_log::{Positions, SessionLog, is_ancestor};
 use crate::request::append::MAX_ATTEMPTS;
 use crate::request::receive::ids_of;
-use crate::sessions::state::{CachedSession, MessageList, summary_of};
 
 /// The lease of a session's summary job. It is longer than the timeout of one answer.
 const LEASE_MS: i64 = 1_200_000;

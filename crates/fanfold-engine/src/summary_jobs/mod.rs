@@ -10,7 +10,6 @@ mod attempts; // a job run to its end
 mod job; //      the job of a stored session
 
 pub use attempts::SummaryProgress;
-pub use fallback::Backoff;
 pub use job::{PendingSummary, SummaryTask, summarise_unstored};
 pub use models::{SummaryModel, SummaryModels, SummaryWriter};
 pub use report::{JobOutcome, ModelFailure, WrittenSummary};

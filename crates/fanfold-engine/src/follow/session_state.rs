@@ -94,7 +94,7 @@ impl SessionState {
         let (offer_event, offer) =
             log.offer_before(n_events).map(|(event, offer)| (event, offer.clone())).unzip();
         let offer = offer.unwrap_or_default();
-        let mut followed = FoldedConversation::new(conversation, &offer.apply_to(terms));
+        let mut followed = FoldedConversation::new(conversation, &terms.with_offer(&offer));
         followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
         walk(&mut followed, changes, log, &applied, &mut frames)?;

@@ -3,11 +3,8 @@
 //! It is decided at the first request and stays the same for the life of the session, so that the provider's cache
 //! stays valid. The only change is to withdraw a tool that the provider rejects.
 
-use fanfold_store::{Op, SessionId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{OpError, SessionEngine};
-use crate::follow::terms::Terms;
 use crate::log::events::SessionEvent;
 use crate::log::session_log::SessionLog;
 
@@ -20,25 +17,6 @@ pub struct RecallOffer {
     /// The instruction in stubs on how to recall an original; `None` for the policy's own.
     #[serde(rename = "words", default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-}
-
-impl RecallOffer {
-    /// Replaces the policy's recall instruction by the hint.
-    pub(crate) fn apply_to(&self, terms: &Terms) -> Terms {
-        let mut terms = terms.clone();
-        if let Some(hint) = &self.hint {
-            terms.policy.recall = hint.clone().into();
-        }
-        terms
-    }
-}
-
-impl SessionEngine {
-    /// Withdraws a recall tool that the provider rejects. From the next request on, stubs have this hint instead.
-    pub fn withdraw_recall_tool(&self, session: &SessionId, hint: &str) -> Result<(), OpError> {
-        let offer = RecallOffer { tool: None, hint: Some(hint.to_owned()) };
-        self.write(vec![Op::AddEvent(session.clone(), SessionEvent::RecallOffered(offer).encode())])
-    }
 }
 
 impl SessionLog {

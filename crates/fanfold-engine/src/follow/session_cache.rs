@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fanfold_store::{NodeId, SessionId};
 use fanfold_wire::{Format, Incoming};
 
-use crate::sessions::state::CachedSession;
+use crate::follow::session_state::CachedSession;
 
 /// Maximum number of cached sessions.
 const MAX_SESSIONS: usize = 1_000;
