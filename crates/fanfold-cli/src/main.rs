@@ -2,6 +2,7 @@
 //!
 //! Stdout is data, stderr is for people. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing fits.
 
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 #![cfg_attr(
     not(feature = "network"),
     allow(

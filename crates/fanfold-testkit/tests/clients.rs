@@ -121,7 +121,7 @@ fn append_all(session: &mut Session<'_>, conversation: &Conversation, changes: V
                 session.append(entry);
             }
             Change::Answer(call, outcome) => {
-                assert!(session.set_result(call, outcome), "{call:?} is unknown")
+                assert!(session.set_result(call, outcome), "{call:?} is unknown");
             }
         }
     }

@@ -4,6 +4,8 @@
 //! cargo run -p fanfold --example agent_loop
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example prints what it does")]
+
 use fanfold::{Error, Options, Store};
 
 fn main() -> Result<(), Error> {

@@ -72,9 +72,9 @@ fn show(settings: &Settings, is_json: bool) -> Result<()> {
     let checked = terms::choose(settings, None).and_then(|_| store::address(settings));
     let all = shown_settings(settings);
     if is_json {
-        show_json(&all)?
+        show_json(&all)?;
     } else {
-        show_page(&all)?
+        show_page(&all)?;
     }
     checked.map(drop)
 }

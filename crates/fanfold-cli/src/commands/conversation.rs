@@ -30,7 +30,7 @@ pub(super) fn open(
     check_pins(&fold_options.pins, conversation.messages().len())?;
     let progress = Progress::new("folding", changes.len() as u64, reporter);
     Ok(FoldedConversation::from_body_with_progress(conversation, changes, &terms, fold_options, &mut || {
-        progress.add(1)
+        progress.add(1);
     }))
 }
 

@@ -63,7 +63,7 @@ fn longest<'c>(bodies: &[String]) -> Session<'c> {
         match change {
             Change::Append(entry) => drop(session.append(entry)),
             Change::Answer(call, outcome) => {
-                assert!(session.set_result(call, outcome), "{call:?} is missing")
+                assert!(session.set_result(call, outcome), "{call:?} is missing");
             }
         }
     }

@@ -65,8 +65,9 @@ pub(crate) fn last_words(text: &[u8], name: Range<usize>) -> [Word; 3] {
     const LONGEST: usize = 32;
     let is_escaped = |i: usize| i > 0 && text[i - 1] == b'\\' && matches!(text[i], b'n' | b't' | b'r');
     let mut words = [0; 3];
-    let mut from = name.start.max(name.end.saturating_sub(LONGEST));
-    for i in from..=name.end {
+    let start = name.start.max(name.end.saturating_sub(LONGEST));
+    let mut from = start;
+    for i in start..=name.end {
         if i == name.end || is_escaped(i) {
             each_word(&text[from..i], |word| words = [words[1], words[2], word]);
             from = i + 1;

@@ -185,8 +185,8 @@ impl SessionState {
 /// step only if they are decoded together.
 pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Option<&str>) -> bool {
     let is_from_model = |message: &str| matches!(Role::from_message(message), Role::Assistant | Role::Other);
-    !format.has_replies_of_many_messages()
-        || !(last.is_some_and(is_from_model) && next.is_some_and(is_from_model))
+    let is_inside_reply = last.is_some_and(is_from_model) && next.is_some_and(is_from_model);
+    !format.has_replies_of_many_messages() || !is_inside_reply
 }
 
 /// Applies changes and events, each event after its message.

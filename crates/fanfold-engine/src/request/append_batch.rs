@@ -55,7 +55,7 @@ impl<'a> AppendBatch<'a> {
                 tip: None,
             })),
             Some(row) if row.ended.is_some() => {
-                self.ops.push(Op::Update(session.clone(), SessionUpdate::Reopen))
+                self.ops.push(Op::Update(session.clone(), SessionUpdate::Reopen));
             }
             Some(_) => {}
         }

@@ -184,7 +184,7 @@ impl RecallRounds {
                 RoundEffect::ToClient(bytes) => self.ready.push_back(bytes.into()),
                 RoundEffect::Recall(wanted) => return Some(self.recall(wanted).await),
                 RoundEffect::Hidden { recalls, client_calls } => {
-                    self.record_recalls(recalls, client_calls).await
+                    self.record_recalls(recalls, client_calls).await;
                 }
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn read(lines: &[Value], name: &str, extent: ReadExtent) -> Vec<Sourc
         let Some(writer) = writers.last_mut() else { break };
         match line["type"].as_str().unwrap_or_default() {
             "turn_context" => {
-                writer.model = payload["model"].as_str().map(str::to_owned).or(writer.model.take())
+                writer.model = payload["model"].as_str().map(str::to_owned).or(writer.model.take());
             }
             "event_msg" if payload["type"] == "token_count" => {
                 total = SessionUsage::read(&payload["info"]["total_token_usage"]).unwrap_or(total);

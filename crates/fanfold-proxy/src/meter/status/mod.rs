@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn the_schema_in_the_guide_is_current() {
         let schema = serde_json::to_string_pretty(&schemars::schema_for!(Status)).unwrap();
-        expect_test::expect_file!["../../../../docs/guide/status.schema.json"]
+        expect_test::expect_file!["../../../../../docs/guide/status.schema.json"]
             .assert_eq(&format!("{schema}\n"));
     }
 

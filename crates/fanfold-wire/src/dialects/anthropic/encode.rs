@@ -197,7 +197,7 @@ fn reply<'a>(
                     let stub = portion.stub(Place::Arguments(CallId { step: portion.entry, call: n as u16 }));
                     match (stub, object.get("input")) {
                         (Some(stub), Some(value)) => {
-                            splices.replace(object.span(value), wrap_as_object(stub))
+                            splices.replace(object.span(value), wrap_as_object(stub));
                         }
                         (None, Some(value)) if !value.starts_with('{') => {
                             let input =

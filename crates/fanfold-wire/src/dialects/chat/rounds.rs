@@ -50,7 +50,7 @@ impl JoinedCompletions {
     fn shown_delta(&mut self, state: &JoinState, delta: &Object<'_>) -> String {
         let mut text = delta.raw.to_owned();
         if let Some(calls) = delta.some("tool_calls") {
-            text = with_calls(&text, self.shown_calls(calls));
+            text = with_calls(&text, &self.shown_calls(calls));
         }
         if state.n_rounds > 0 {
             // Clients concatenate the strings of deltas, also the role.
@@ -159,7 +159,7 @@ impl JoinRounds for JoinedCompletions {
         let is_visible = |call: &&&str| !Object::parse(call).is_some_and(|call| is_recall(&call));
         let kept: Vec<_> = calls.iter().filter(is_visible).map(|call| (*call).to_owned()).collect();
         if kept.len() < calls.len() {
-            shown = with_calls(&shown, kept);
+            shown = with_calls(&shown, &kept);
         }
         let own = message.text("content").unwrap_or_default();
         let text = join_texts(&self.text, &own);
@@ -238,7 +238,7 @@ impl JoinRounds for JoinedCompletions {
 }
 
 /// A message or a delta with these calls. Without calls it has no such field.
-fn with_calls(message: &str, calls: Vec<String>) -> String {
+fn with_calls(message: &str, calls: &[String]) -> String {
     match calls.is_empty() {
         true => without_fields(message, |key| key == "tool_calls"),
         false => with_field(message, "tool_calls", &format!("[{}]", calls.join(","))),

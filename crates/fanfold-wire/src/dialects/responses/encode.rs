@@ -37,7 +37,7 @@ pub(crate) fn encode<'a>(
             }
             SendItem::Note { text, voice } => outs.push((note(text, *voice), ItemOrigin::Client)),
             SendItem::Missing(call) => {
-                outs.extend(missing(source, *call).map(|out| (out, ItemOrigin::Client)))
+                outs.extend(missing(source, *call).map(|out| (out, ItemOrigin::Client)));
             }
             SendItem::Gap(_) => {}
         }
