@@ -187,12 +187,13 @@ fn missing_details_are_added() {
     let prompt = prompt_of(&job);
     let details = required_details(&prompt);
     let half: Vec<&String> = details.iter().take(details.len() / 2 + 1).collect();
-    let omitted = details.iter().filter(|detail| detail.contains('/')).find(|detail| !half.contains(detail));
+    let omitted: Vec<&String> = details.iter().filter(|detail| !half.contains(detail)).collect();
+    assert!(!omitted.is_empty(), "{details:?}");
     let list: String = half.iter().map(|detail| format!("- {detail}\n")).collect();
     let short: String = HEADINGS[1..].iter().map(|heading| format!("## {heading}\n{list}")).collect();
     job.accept_answer(&short.replace("## Goal\n", "## Goal\nbrief\n"));
-    let omitted = omitted.expect("a path is omitted");
-    assert!(done(&job).text.contains(omitted.as_str()), "{omitted}");
+    let text = done(&job).text;
+    assert!(omitted.iter().any(|detail| text.contains(detail.as_str())), "{omitted:?} {text}");
 }
 
 #[test]
