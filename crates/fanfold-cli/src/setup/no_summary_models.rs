@@ -1,4 +1,4 @@
-//! Stands for `summary_models` in a program without the feature `network`, which has no models.
+//! Replaces `summary_models` in a program without the feature `network`.
 
 use fanfold_engine::SummaryModels;
 

@@ -90,7 +90,7 @@ pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
     lines
 }
 
-/// What a fold saves on average, and the summaries; `None` before the first fold.
+/// The average saving of a fold, and the summaries; `None` before the first fold.
 fn folding_line(totals: &Totals) -> Option<String> {
     let folding = &totals.folding;
     if folding.saved_per_fold <= 0.0 {

@@ -82,7 +82,7 @@ pub enum ContentKind {
     Dense,
 }
 
-/// One condenser per kind, in the order in which kinds are detected.
+/// One condenser per kind, in the order of detection.
 const CONDENSERS: [Condenser; 12] = [
     json::CONDENSER,
     html::CONDENSER,

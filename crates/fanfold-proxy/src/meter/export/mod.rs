@@ -1,4 +1,4 @@
-//! What other programs receive: counts for Prometheus, and spans for a collector.
+//! Exports for other programs: counts for Prometheus, and spans for a collector.
 
 pub(crate) mod prometheus; // the counts
 pub(crate) mod trace; //      W3C trace context and spans
