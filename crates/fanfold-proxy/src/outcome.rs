@@ -72,7 +72,7 @@ impl From<&RequestError> for BypassReason {
             RequestError::Store(_) => BypassReason::Store,
             RequestError::Locked(_) => BypassReason::Locked,
             RequestError::Overflow(_) => BypassReason::Overflow,
-            RequestError::Fault(_) => BypassReason::Fault,
+            RequestError::Fault(_) | RequestError::Edit(_) => BypassReason::Fault,
             RequestError::Continued => BypassReason::Continued,
             RequestError::Late => BypassReason::Deadline,
             RequestError::Panicked(_) => BypassReason::Panicked,

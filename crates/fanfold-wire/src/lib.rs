@@ -23,5 +23,6 @@ pub use conversation::change::{Change, Oddity, Repair};
 pub use conversation::{Conversation, Memo};
 pub use dialects::{Format, FormatError, Headers, KeyHeader, PromptRequest, Provider, detect, is_version};
 pub use request::{
-    FENCE, FENCE_END, accepts_memory_block, alternate_roles, append_memory_block, fence, user_prompts,
+    EditFault, FENCE, FENCE_END, accepts_memory_block, alternate_roles, append_memory_block, check_edits,
+    fence, user_prompts,
 };

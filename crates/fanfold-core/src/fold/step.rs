@@ -441,13 +441,49 @@ fn fold_range(
     outcome: &mut StepOutcome,
 ) {
     let reason = plan.reason;
-    let room = input.budget.room();
     let before = ledger.total_without_summary(input.transcript);
     ledger.account.set_sizes(before, input.transcript.total());
-    let mut folded = Vec::new();
-    let mut first_changed = input.transcript.len();
-    let mut user_text = Vec::new();
-    let mut last_stage = "";
+    let changes = run_stages(ledger, analysis, input, plan, range);
+    if changes.folded.is_empty() {
+        if reason == Reason::Requested {
+            outcome.notices.push(Notice::NothingToFold(explain_no_fold(ledger, input)));
+        }
+        ledger.n_weak_folds += u32::from(matches!(reason, Reason::Threshold(_)));
+        return;
+    }
+    let after = ledger.total_without_summary(input.transcript);
+    ledger.last_usage = None;
+    let is_policy_fold = !reason.is_of_newest() && !matches!(reason, Reason::Economy(_));
+    if is_policy_fold {
+        let is_weak = (before - after).0 * 10 < before.0;
+        ledger.n_weak_folds = if is_weak { ledger.n_weak_folds + 1 } else { 0 };
+    }
+    outcome.is_changed = true;
+    // A fold of new results changes no cached prefix.
+    outcome.record_change((!reason.is_of_newest()).then_some(changes.first_changed));
+    record_receipt(ledger, input, reason, (before, after), changes);
+}
+
+/// The changes of all stages of a fold.
+struct FoldChanges {
+    folded: Vec<FoldedItem>,
+    first_changed: usize,
+    /// The user messages that were shortened.
+    user_text: Vec<EntryId>,
+    /// The last stage that folded anything.
+    stage: &'static str,
+}
+
+fn run_stages(
+    ledger: &mut Ledger,
+    analysis: &mut Analysis,
+    input: &StepInput<'_>,
+    plan: &FoldPlan<'_>,
+    range: Option<(EntryId, EntryId)>,
+) -> FoldChanges {
+    let room = input.budget.room();
+    let first_changed = input.transcript.len();
+    let mut changes = FoldChanges { folded: Vec::new(), first_changed, user_text: Vec::new(), stage: "" };
     for stage in plan.stages {
         let is_over = ledger.total_without_summary(input.transcript) > room.permille(stage.above);
         if stage.above > 0 && !is_over {
@@ -464,28 +500,26 @@ fn fold_range(
         };
         let mut draft = Draft::new(input.transcript, ledger, analysis, &options);
         draft.run(room.permille(goal));
-        let (folded_in_stage, first, user_messages) = draft.finish();
-        if !folded_in_stage.is_empty() {
-            last_stage = stage.name;
+        let (folded, first, user_text) = draft.finish();
+        if !folded.is_empty() {
+            changes.stage = stage.name;
         }
-        folded.extend(folded_in_stage);
-        first_changed = first_changed.min(first);
-        user_text.extend(user_messages);
+        changes.folded.extend(folded);
+        changes.first_changed = changes.first_changed.min(first);
+        changes.user_text.extend(user_text);
     }
-    if folded.is_empty() {
-        if reason == Reason::Requested {
-            outcome.notices.push(Notice::NothingToFold(explain_no_fold(ledger, input)));
-        }
-        ledger.n_weak_folds += u32::from(matches!(reason, Reason::Threshold(_)));
-        return;
-    }
-    let after = ledger.total_without_summary(input.transcript);
-    ledger.last_usage = None;
-    let is_policy_fold = !reason.is_of_newest() && !matches!(reason, Reason::Economy(_));
-    if is_policy_fold {
-        let is_weak = (before - after).0 * 10 < before.0;
-        ledger.n_weak_folds = if is_weak { ledger.n_weak_folds + 1 } else { 0 };
-    }
+    changes
+}
+
+/// Records a fold: its price, its receipt, and the lines that are still visible.
+fn record_receipt(
+    ledger: &mut Ledger,
+    input: &StepInput<'_>,
+    reason: Reason,
+    (before, after): (Tokens, Tokens),
+    changes: FoldChanges,
+) {
+    let FoldChanges { folded, first_changed, user_text, stage } = changes;
     let was_sent = !reason.is_of_newest();
     if was_sent {
         let mut visible_lines = std::mem::take(&mut ledger.visible_lines);
@@ -493,26 +527,23 @@ fn fold_range(
         ledger.visible_lines = visible_lines;
         ledger.reported_pressure = Pressure::None;
     }
-    outcome.is_changed = true;
-    // A fold of new results changes no cached prefix.
-    outcome.record_change(was_sent.then_some(first_changed));
     let mut account = std::mem::take(&mut ledger.account);
     let price =
         input.prices.map(|prices| account.record_break(input.transcript, ledger, first_changed, prices));
     ledger.account = account;
     ledger.shortened_messages.extend(&user_text);
+    let rewritten = match was_sent {
+        true => ledger.cost_in(input.transcript, first_changed..usize::MAX),
+        false => Tokens::ZERO,
+    };
     ledger.receipts.push(Receipt {
         at: input.transcript.len(),
         reason,
-        stage: last_stage,
+        stage,
         before,
         after,
         passes: reports_by_pass(&folded),
-        rewritten: if was_sent {
-            ledger.cost_in(input.transcript, first_changed..usize::MAX)
-        } else {
-            Tokens::ZERO
-        },
+        rewritten,
         price,
         folded,
         user_text,

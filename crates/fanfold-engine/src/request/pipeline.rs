@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use fanfold_core::{Handle, Notice, Overflow, Tokens, View, ViewError, ViewFault};
 use fanfold_store::{Batch, Op, SessionId, StoreError};
-use fanfold_wire::{DecodeError, Incoming};
+use fanfold_wire::{DecodeError, EditFault, Incoming, check_edits};
 
 use crate::engine::{SessionEngine, store_hint, store_message};
 use crate::follow::fold_record::fold_events;
@@ -161,6 +161,9 @@ pub enum RequestError {
     /// The view violates an invariant.
     #[error("the view violates an invariant and was not used: {0}")]
     Fault(ViewFault),
+    /// An edit of the encoded body damaged it.
+    #[error("{0}; the edited body was not used")]
+    Edit(#[from] EditFault),
     /// Only the provider has the first messages, so there is nothing to fold.
     #[error("the provider holds the beginning of the conversation")]
     Continued,
@@ -180,7 +183,7 @@ impl RequestError {
             RequestError::Store(error) => store_hint(error),
             RequestError::Locked(_) => "try again; the lock expires after 30 seconds".to_owned(),
             RequestError::Overflow(overflow) => overflow.remedy.clone(),
-            RequestError::Fault(_) | RequestError::Panicked(_) => {
+            RequestError::Fault(_) | RequestError::Edit(_) | RequestError::Panicked(_) => {
                 "this is a bug in fanfold; please report it".to_owned()
             }
             RequestError::Late => "use a longer deadline, or a faster disk for the store".to_owned(),
@@ -268,7 +271,7 @@ impl SessionEngine {
         let view = build_view(&mut session.state.followed, progress)?;
         let edited = match input.mode {
             Mode::Observe => EditedBody { text: input.body.to_owned(), ..EditedBody::default() },
-            Mode::Fold => edit(input, &session.state.followed, &view),
+            Mode::Fold => edit(input, &session.state.followed, &view)?,
         };
         if input.is_late() {
             return Err(RequestError::Late);
@@ -501,11 +504,16 @@ struct EditedBody {
 }
 
 /// Encodes a view and adds the memory block, then applies the rules of the provider if the body differs from the
-/// client's.
-fn edit(input: &RequestInput<'_>, followed: &FoldedConversation, view: &View) -> EditedBody {
+/// client's. Every edit is checked, because the view was checked before it.
+fn edit(
+    input: &RequestInput<'_>,
+    followed: &FoldedConversation,
+    view: &View,
+) -> Result<EditedBody, RequestError> {
     let format = followed.conversation.format();
     let mut edited = EditedBody { text: followed.encode(view), ..EditedBody::default() };
     if let Some(memory) = add_memory(input, &edited.text, format) {
+        check_edits(&edited.text, &memory.body, format)?;
         edited.text = memory.body;
         edited.edits.memory = Some(memory.block);
         edited.memory_tokens = Some(memory.tokens);
@@ -514,16 +522,17 @@ fn edit(input: &RequestInput<'_>, followed: &FoldedConversation, view: &View) ->
     match input.form {
         _ if edited.text == received => {}
         BodyForm::Verbatim => {
-            return EditedBody { text: received.to_owned(), is_rejected: true, ..EditedBody::default() };
+            return Ok(EditedBody { text: received.to_owned(), is_rejected: true, ..EditedBody::default() });
         }
         BodyForm::Edited(rules) => {
             if let Some((body, rules)) = rules.apply(&edited.text, format) {
+                check_edits(&edited.text, &body, format)?;
                 edited.before_rules = Some(std::mem::replace(&mut edited.text, body));
                 edited.edits.rules = rules;
             }
         }
     }
-    edited
+    Ok(edited)
 }
 
 /// The effects of all attempts of a request so far.

@@ -1,7 +1,7 @@
 //! A refused request, built again in a form that its provider accepts.
 
 use fanfold_store::{Batch, Op, SessionId, StoreError};
-use fanfold_wire::Format;
+use fanfold_wire::{Format, check_edits};
 
 use crate::engine::SessionEngine;
 use crate::log::body_edits::{BodyEdits, ProviderRules};
@@ -61,8 +61,10 @@ impl SessionEngine {
         let (body, rules) = match form {
             BodyForm::Verbatim => (refused.received.to_owned(), ProviderRules::default()),
             BodyForm::Edited(rules) => match rules.apply(refused.before_rules, refused.format) {
-                Some(applied) => applied,
-                None => return Ok(None),
+                Some(applied) if check_edits(refused.before_rules, &applied.0, refused.format).is_ok() => {
+                    applied
+                }
+                _ => return Ok(None),
             },
         };
         if body == refused.sent {
