@@ -111,8 +111,8 @@ fn presets(all: &Value) -> String {
 /// Cost as a share of the cost without folding.
 fn cost(replays: &Replays) -> anyhow::Result<String> {
     let mut table = String::from(
-        "| prices | conversations | n | cost | recall | held out: n | cost | recall |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| prices | conversations | n | cost | with recalls | early | held out: n | cost | with recalls | early |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (price, words) in PRICES {
         for (least, of) in [("0", "all"), ("48k", "of 48k tokens and more"), ("96k", "of 96k and more")] {
@@ -120,13 +120,14 @@ fn cost(replays: &Replays) -> anyhow::Result<String> {
             for part in ["", "--only-aside"] {
                 let replay = replay(replays, &format!("{COST} --prices {price} --least {least} {part}"))?;
                 for row in rows(&replay) {
-                    let (cost, recall) = (number(row, "/shares/cost"), number(row, "/shares/recall_all"));
+                    let share = |key: &str| number(row, &format!("/shares/{key}"));
                     let _ = write!(
                         table,
-                        " {} | {} | {} |",
+                        " {} | {} | {} | {} |",
                         row["trajectories"],
-                        digits(cost, 2),
-                        digits(recall, 3)
+                        digits(share("cost"), 2),
+                        digits(share("cost_with_recalls"), 2),
+                        digits(share("early_old"), 3)
                     );
                 }
             }

@@ -78,8 +78,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "fanfold-core",
         &[
-            "model", "notation", "text", "actions", "select", "fold", "presets", "output", "session",
-            "summary", "engine",
+            "model", "notation", "text", "actions", "facts", "select", "record", "fold", "presets", "output",
+            "session", "summary", "engine",
         ],
     ),
     ("fanfold-provider", &["error", "endpoint", "answer", "request", "client", "window"]),

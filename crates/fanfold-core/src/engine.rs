@@ -17,7 +17,7 @@ use crate::fold::policy::Policy;
 use crate::fold::receipt::Notice;
 use crate::model::budget::{Budget, Pressure};
 use crate::model::event::Event;
-use crate::model::handle::Handle;
+use crate::model::handle::{Handle, HandleError};
 use crate::model::parallel::ParallelMap;
 use crate::model::prices::Prices;
 use crate::model::tokens::{Count, Tokens};
@@ -26,6 +26,7 @@ use crate::model::usage::ProviderUsage;
 use crate::model::view::View;
 use crate::output::feedback::{Feedback, FoldReport};
 use crate::output::recall::{Extent, RecallError, find_by_content, recall, recall_in_context};
+use crate::output::search::search_folded;
 use crate::session::{Session, ViewError};
 use crate::summary::{SummaryJob, SummaryOptions};
 
@@ -273,6 +274,12 @@ pub trait Engine: Send {
         }
     }
 
+    /// Finds the folded lines that contain a text, compared without regard to case: the handle, the line number and the
+    /// line. Returns an empty text if no line contains it.
+    fn search_folded(&self, text: &str) -> String {
+        search_folded(self.transcript(), self.ledger(), text)
+    }
+
     /// Returns the full texts that contain the original behind a handle, each with the byte range of the original in
     /// it.
     fn recall_in_context(&self, handle: Handle) -> Result<Vec<(String, Range<usize>)>, RecallError> {
@@ -300,8 +307,8 @@ pub trait Engine: Send {
 
 const RECALL: ToolOffer = ToolOffer {
     name: "recall",
-    description: "Opens a fold: gives back the original behind a [handle], whole, some lines of it, or those that hold a text.",
-    parameters: r#"{"type":"object","properties":{"handle":{"type":"string"},"from":{"type":"integer"},"to":{"type":"integer"},"search":{"type":"string"}},"required":["handle"]}"#,
+    description: "Opens a fold: gives back the original of step N by its handle #N, whole, some lines of it, or those that hold a text. Without a handle it searches everything folded.",
+    parameters: r##"{"type":"object","properties":{"handle":{"type":"string","description":"#12, #7-11, #12.2"},"from":{"type":"integer"},"to":{"type":"integer"},"search":{"type":"string"}}}"##,
 };
 
 impl Engine for Session<'static> {
@@ -481,16 +488,27 @@ impl Engine for Session<'static> {
             return None;
         }
         let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-        let handle = arguments["handle"].as_str().unwrap_or_default();
+        let handle = match &arguments["handle"] {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(handle) => handle.clone(),
+            other => other.to_string(),
+        };
         let line = |key: &str| arguments[key].as_u64().map(|line| line as usize);
         let extent = match (arguments["search"].as_str(), line("from")) {
             (Some(text), _) => Extent::Search { text: text.to_owned(), around: 2 },
             (None, Some(from)) => Extent::Lines(from, line("to").unwrap_or(from)),
             (None, None) => Extent::Whole,
         };
-        let answer = match handle.parse() {
-            Ok(handle) => self.recall(handle, &extent).map_err(|error| error.to_string()),
-            Err(error) => Err(crate::model::handle::HandleError::to_string(&error)),
+        let answer = match (handle.parse(), extent) {
+            (Ok(handle), extent) => match self.recall(handle, &extent) {
+                Ok(empty) if empty.is_empty() => Ok(format!("{handle} is empty")),
+                recalled => recalled.map_err(|error| error.to_string()),
+            },
+            (Err(_), Extent::Search { text, .. }) if handle.is_empty() && !text.is_empty() => {
+                let found = Engine::search_folded(&*self, &text);
+                Ok(if found.is_empty() { format!("no folded line contains `{text}`") } else { found })
+            }
+            (Err(error), _) => Err(HandleError::to_string(&error)),
         };
         Some(answer.unwrap_or_else(|error| format!("error: {error}")))
     }

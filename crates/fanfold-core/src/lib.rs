@@ -4,7 +4,9 @@ mod model; //     the data
 mod notation; //  the text notation for conversations
 mod text; //      text analysis and condensers
 mod actions; //   the actions of tool calls
+mod facts; //     what steps stated and did
 mod select; //    selects the lines that are kept
+mod record; //    the readable account of folded steps
 mod fold; //      decides what to fold
 mod presets; //   policies
 mod output; //    views, checks, recalls, metrics
@@ -19,16 +21,16 @@ pub use actions::{Verb, Verdict, call_status, describe_call, overtakes, parse_ac
 pub use engine::{
     Engine, EngineFactory, EngineSetup, EngineStatus, FoldAdvice, FoldRequest, SessionTransition,
 };
-pub use fold::digest::segment::Segment;
 pub use fold::economy::Economy;
 pub use fold::ledger::Ledger;
 pub use fold::originals::Original;
 pub use fold::policy::Policy;
 pub use fold::receipt::{Contributor, FoldTarget, FoldedItem, Notice, Overflow, Reason, Receipt};
+pub use fold::segment::Segment;
 pub use fold::step::{StepInput, step};
-pub use model::budget::{Budget, Cadence, Pressure, Strategy};
+pub use model::budget::{Budget, Cadence, Pressure, Quality, Strategy};
 pub use model::event::Event;
-pub use model::handle::Handle;
+pub use model::handle::{Handle, HandleError};
 pub use model::location::Place;
 pub use model::parallel::{ParallelMap, Sequential, Task, parallel_map};
 pub use model::prices::{CacheBoundary, PriceCliff, Prices};
@@ -47,8 +49,11 @@ pub use output::metrics::Metrics;
 pub use output::pressure::new_pressure_level;
 pub use output::recall::{Extent, RecallError, find_by_content, open_original, recall};
 pub use output::recount::recount;
+pub use output::search::{search_entries, search_folded};
 pub use output::working_context::{WorkingContext, working_context};
 pub use presets::{ALL_PASSES, Rules};
+pub use record::layout::{RecordEntry, RecordText};
+pub use record::state::StateSection;
 pub use select::analysis::Analysis;
 pub use session::{Session, ViewError};
 pub use text::condense::{

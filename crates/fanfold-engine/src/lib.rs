@@ -35,6 +35,7 @@ pub use log::events::{
 pub use log::message_styles::MessageStyles;
 pub use log::recall_offer::RecallOffer;
 pub use recall::any_session::{FoundOriginal, HandleSearch};
+pub use recall::handle_text::{HandleTextError, find_handle};
 pub use recall::handles::{OpenError, nearest_handles};
 pub use request::memory_block::MemoryRecall;
 pub use request::pipeline::{FoldOutcome, Mode, RequestError, RequestInput, RequestOutcome};

@@ -1,12 +1,13 @@
-//! Parses the name of an original, in every form that models have been seen to write.
+//! Parses the name of an original: a handle, with or without its session, or a message.
 //!
 //! ```text
-//! 291227   "[291227]"   "[291227] export.py"   "[… 291227]"   "recall 291227"   "handle: 291227"   "#291227"
-//! "20261115-140924-a1b2c3/291227"     with the session
-//! "message 1204"                      a message, by its id in search results
+//! #12   12   "recall #12"   "[291227] export.py"     a handle, in any form that `find_handle` accepts
+//! "20261115-140924-a1b2c3/#12"                       with the session
+//! "message 1204"                                     a message, by its id in search results
 //! ```
 
 use fanfold_core::Handle;
+use fanfold_engine::find_handle;
 use serde_json::Value;
 
 use crate::tool_error::ToolError;
@@ -20,13 +21,9 @@ pub(crate) enum RecallTarget {
     Message(u64),
 }
 
-/// The digits of a short handle. A handle written as a JSON number has lost its leading zeros.
-const N_DIGITS: usize = 6;
-
 impl RecallTarget {
     pub(crate) fn parse(value: &Value) -> Result<RecallTarget, ToolError> {
         let text = match value {
-            Value::Number(number) => format!("{number:0>N_DIGITS$}", number = number.to_string()),
             Value::String(text) => text.trim().trim_matches(['`', '"', '\'']).to_owned(),
             other => other.to_string(),
         };
@@ -34,49 +31,27 @@ impl RecallTarget {
             return Ok(RecallTarget::Message(number));
         }
         // Split the session off first, because its id contains digits too.
-        if let Some((session, handle)) = text.rsplit_once('/')
-            && let Ok(handle) = handle.parse()
-        {
-            return Ok(RecallTarget::Handle(handle, Some(session.trim_start_matches('[').to_owned())));
+        if let Some((session, handle)) = handle_with_session(&text) {
+            return Ok(RecallTarget::Handle(handle, Some(session.to_owned())));
         }
-        let mut handles = bracketed_handles(&text);
-        if handles.is_empty() {
-            handles = digit_runs(&text);
-        }
-        handles.dedup();
-        match handles.as_slice() {
-            [one] => Ok(RecallTarget::Handle(*one, None)),
-            [] => {
-                let text: String = text.chars().take(60).collect();
-                Err(ToolError::new(
-                    format!("`{text}` is not a handle"),
-                    "a handle is the 6 to 18 digits in brackets in place of folded text: 291227",
-                ))
-            }
-            many => {
-                let names: Vec<String> = many.iter().map(ToString::to_string).collect();
-                Err(ToolError::new(
-                    format!("these are {} handles: {}", many.len(), names.join(", ")),
-                    "recall one at a time",
-                ))
-            }
-        }
+        Ok(RecallTarget::Handle(find_handle(&text)?, None))
     }
+}
+
+/// The session and the handle in a text such as `night/#12`. A line copied from a record may contain paths.
+fn handle_with_session(text: &str) -> Option<(&str, Handle)> {
+    let (session, handle) = text.rsplit_once('/')?;
+    let session = session.trim_start_matches('[');
+    let session = session.strip_prefix("recall ").unwrap_or(session).trim();
+    if session.is_empty() || session.contains('#') {
+        return None;
+    }
+    Some((session, handle.parse().ok()?))
 }
 
 fn message_id(text: &str) -> Option<u64> {
     let rest = text.strip_prefix("message").or(text.strip_prefix("Message"))?;
     rest.trim_start_matches([' ', '_', ':', '#', '=']).parse().ok()
-}
-
-/// Handles at the end of a bracket, as in stubs.
-fn bracketed_handles(text: &str) -> Vec<Handle> {
-    text.split('[').skip(1).filter_map(|after| digit_runs(after.split_once(']')?.0).pop()).collect()
-}
-
-/// Words that are handles.
-fn digit_runs(text: &str) -> Vec<Handle> {
-    text.split(|c: char| !c.is_alphanumeric()).filter_map(|run| run.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -96,32 +71,26 @@ mod tests {
 
     #[test]
     fn every_form_of_a_handle_is_parsed() {
-        for text in [
-            "291227",
-            " 291227\n",
-            "[291227]",
-            "`291227`",
-            "`[291227]`",
-            "[291227] export.py",
-            "[… 291227]",
-            "[read again later, 291227]",
-            "[045715 lines 1–97, 291227]",
-            "recall 291227",
-            "handle: 291227",
-            "handle=291227",
-            "#291227",
-            "fanfold:291227",
-            "<291227>",
-            "[291227] [read] a.rs lines 100000–200000",
-            "[read] a.rs (6 lines); succeeded; folded from view, recall 291227",
-        ] {
-            check(&json!(text), "291227", None);
+        for text in ["#12", "12", "[#12]", "`[#12]`", "recall #12", "#12 bash cat docs/7", "#12 read /tmp/12"]
+        {
+            check(&json!(text), "#12", None);
         }
-        check(&json!(291_227), "291227", None);
-        check(&json!(45_715), "045715", None);
-        check(&json!("291227045"), "291227045", None);
+        for handle in ["#6.2", "#6.2a", "#3.1", "#2-4", "#e3", "291227", "291227045"] {
+            check(&json!(handle), handle, None);
+            check(&json!(format!("recall {handle}")), handle, None);
+        }
         check(&json!("20261115-140924-a1b2c3/291227"), "291227", Some("20261115-140924-a1b2c3"));
         check(&json!("[kiln/291227]"), "291227", Some("kiln"));
+        check(&json!("night/#12"), "#12", Some("night"));
+        check(&json!("recall Night run/#12.2"), "#12.2", Some("Night run"));
+    }
+
+    #[test]
+    fn short_numbers_are_steps() {
+        check(&json!(12), "#12", None);
+        check(&json!(99_999), "#99999", None);
+        check(&json!(12.2), "#12.2", None);
+        check(&json!(291_227), "291227", None);
     }
 
     #[test]
@@ -133,7 +102,7 @@ mod tests {
 
     #[test]
     fn no_handle_or_several_handles_are_errors() {
-        for value in [json!(""), json!("xyz"), json!("12345"), json!({}), json!(true), json!("[a]")] {
+        for value in [json!(""), json!("xyz"), json!(0), json!(-7), json!({}), json!(true), json!("[a]")] {
             assert!(RecallTarget::parse(&value).is_err(), "{value}");
         }
         let error = RecallTarget::parse(&json!("[291227] and [726019]")).unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fanfold_engine::{OpError, store_hint, store_message};
+use fanfold_engine::{HandleTextError, OpError, store_hint, store_message};
 use fanfold_store::StoreError;
 use fanfold_store::search::SearchError;
 
@@ -49,6 +49,12 @@ impl From<OpError> for ToolError {
             OpError::Store(error) => error.into(),
             OpError::Invalid { message, hint } => ToolError { message, hint },
         }
+    }
+}
+
+impl From<HandleTextError> for ToolError {
+    fn from(error: HandleTextError) -> ToolError {
+        ToolError::new(error.to_string(), error.hint())
     }
 }
 

@@ -30,7 +30,8 @@ struct RecalledOriginal {
 pub(crate) type HandleMap = FxHashMap<Handle, usize>;
 
 impl OriginalCache {
-    /// The tokens of the original behind a handle, if it contains the atom and has at most `max` tokens.
+    /// The tokens of a recall that returns the atom: of the original behind a handle, or of its lines around the atom if
+    /// the original has more than `max` tokens.
     pub(crate) fn tokens_with_atom(
         &mut self,
         (analysis, atom): (&RecordAnalysis<'_>, ReplyAtomId),
@@ -43,15 +44,20 @@ impl OriginalCache {
             Entry::Vacant(entry) => *entry.insert(self.add(content(session, handle))),
         };
         let original = &mut self.all[at];
-        if original.is_more_than(max, session.counter()) {
-            return None;
-        }
+        let needle = &analysis.needles[atom as usize];
         let text = original.unescaped.as_ref().unwrap_or(&original.content);
         let contains = original.contains.entry(atom);
-        if !*contains.or_insert_with(|| analysis.needles[atom as usize].is_in(text)) {
+        if !*contains.or_insert_with(|| needle.is_in(text)) {
             return None;
         }
-        Some(original.tokens(session.counter())).filter(|tokens| *tokens <= max)
+        let counter = session.counter();
+        if !original.is_more_than(max, counter) && original.tokens(counter) <= max {
+            return Some(original.tokens(counter));
+        }
+        let text = original.unescaped.as_ref().unwrap_or(&original.content);
+        let extent = Extent::Search { text: needle.text().to_owned(), around: 2 };
+        let lines = extent.extract(text.clone(), handle).ok()?;
+        Some(counter.count(&lines).0).filter(|tokens| *tokens <= max)
     }
 
     fn add(&mut self, content: String) -> usize {

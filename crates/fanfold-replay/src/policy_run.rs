@@ -21,6 +21,13 @@ const READ: f64 = 0.1;
 const WRITE_A: f64 = 1.25;
 const WRITE_O: f64 = 1.0;
 
+/// The distance in tokens above which an atom is old in any window.
+const MAX_OLD: f64 = 16_000.0;
+
+/// The distance in tokens above which a missing atom needs a recall. Closer ones are numbers of lines that the newest
+/// result left out.
+const MIN_FAR: f64 = 2_000.0;
+
 /// The prefix of the working context, which is not a segment.
 const CONTEXT_PREFIX: &str = "<fanfold>\nWorking context";
 
@@ -149,6 +156,10 @@ impl PolicyRun {
         let mut tally = ReplyTally::default();
         for i in 0..analysis.used[&reply].len() {
             self.count_atom(analysis, originals, (reply, i, is_pressed), &mut tally);
+        }
+        if tally.far_missing > 0 {
+            self.sums.needed_recalls += 1;
+            self.sums.recall_dollars += self.meter.price().recall_dollars(n_sent);
         }
         let part = if is_pressed { &mut self.sums.pressed } else { &mut self.sums.early };
         part.calls += 1;
@@ -281,7 +292,7 @@ impl PolicyRun {
         tally: &mut ReplyTally,
     ) {
         let used = analysis.used[&reply][i];
-        let is_old = used.distance > 0.25 * self.window as f64;
+        let is_old = used.distance > (0.25 * self.window as f64).min(MAX_OLD);
         if used.class == AtomClass::Line {
             if is_old {
                 tally.lines += 1;
@@ -297,6 +308,7 @@ impl PolicyRun {
         tally.atoms += 1;
         tally.there += u64::from(is_there);
         tally.read += u64::from(is_read);
+        tally.far_missing += u64::from(!is_read && used.distance > MIN_FAR);
         if is_pressed {
             let step = DISTANCES.iter().take_while(|from| used.distance >= **from as f64).count();
             let sum = &mut self.sums.by_distance[step];

@@ -22,7 +22,7 @@ pub struct ReplyTotals {
     pub there: u64,
     /// Atoms readable in the view.
     pub read: u64,
-    /// Old atoms: their last occurrence is more than a quarter of the window back.
+    /// Old atoms: their last occurrence is more than a quarter of the window, or 16,000 tokens, back.
     pub old: u64,
     /// Old atoms that the view contained.
     pub old_there: u64,
@@ -89,6 +89,10 @@ pub struct ReplayTotals {
     pub bill: Bill,
     /// The charges for the same requests without folding.
     pub bill_raw: Bill,
+    /// Replies that used an atom from more than 2,000 tokens back that was not readable in the view: one recall each.
+    pub needed_recalls: u64,
+    /// The price of those recalls, in dollars.
+    pub recall_dollars: f64,
     /// The highest ratio, at any request, of the cost until then to the cost without folding.
     pub worst: f64,
     /// Tokens written to the cache again because a view broke with the previous one.
@@ -161,6 +165,8 @@ impl ReplayTotals {
         self.removed_unique += other.removed_unique;
         self.bill.add(&other.bill);
         self.bill_raw.add(&other.bill_raw);
+        self.needed_recalls += other.needed_recalls;
+        self.recall_dollars += other.recall_dollars;
         self.worst = self.worst.max(other.worst);
         self.break_tokens += other.break_tokens;
         self.break_dollars += other.break_dollars;
@@ -188,6 +194,8 @@ pub(crate) struct ReplyTally {
     pub(crate) atoms: u64,
     pub(crate) there: u64,
     pub(crate) read: u64,
+    /// Atoms that were not readable and are far back.
+    pub(crate) far_missing: u64,
     pub(crate) old: u64,
     pub(crate) old_there: u64,
     pub(crate) old_read: u64,

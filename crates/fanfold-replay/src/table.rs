@@ -62,6 +62,8 @@ pub struct Shares {
     pub coined: Option<f64>,
     /// The charges as a share of those without folding.
     pub cost: Option<f64>,
+    /// The charges with the price of the recalls that the replies needed, as a share of those without folding.
+    pub cost_with_recalls: Option<f64>,
 }
 
 /// One row for each window and policy, in that order, of the selected outcomes.
@@ -80,6 +82,7 @@ pub fn rows(outcomes: &[ReplayOutcome], is_selected: impl Fn(&ReplayOutcome) -> 
 }
 
 fn shares(sums: &ReplayTotals, outcomes: &[&ReplayOutcome]) -> Shares {
+    let of_unfolded = |dollars: f64| (sums.bill_raw.dollars > 0.0).then(|| dollars / sums.bill_raw.dollars);
     let pressed = &sums.pressed;
     Shares {
         tokens_pressed: share(pressed.sent, pressed.calls),
@@ -100,7 +103,8 @@ fn shares(sums: &ReplayTotals, outcomes: &[&ReplayOutcome]) -> Shares {
         rec_tokens: share(sums.recall_tokens, sums.recalls),
         copied: share(sums.copied_there, sums.copied),
         coined: share(sums.coined_there, sums.coined),
-        cost: (sums.bill_raw.dollars > 0.0).then(|| sums.bill.dollars / sums.bill_raw.dollars),
+        cost: of_unfolded(sums.bill.dollars),
+        cost_with_recalls: of_unfolded(sums.bill.dollars + sums.recall_dollars),
     }
 }
 

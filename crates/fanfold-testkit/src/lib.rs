@@ -10,3 +10,11 @@ pub mod contracts; //    checks of requests, engines and shortened texts
 pub mod clients; //      a timing HTTP client, and real coding agents
 
 pub use rng::Rng;
+
+/// The handles of the entries of records in a text. The text may be JSON, where a line end is escaped.
+pub fn handles_in(text: &str) -> Vec<String> {
+    let text = text.replace("\\n", "\n");
+    let is_handle = |word: &&str| word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let words = text.lines().filter_map(|line| Some(line.strip_prefix('#')?.split_once(' ')?.0));
+    words.filter(is_handle).map(|word| format!("#{word}")).collect()
+}

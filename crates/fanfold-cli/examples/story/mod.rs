@@ -152,7 +152,7 @@ fn fix_export(agent: &mut Agent) {
     agent.with_text("").read("harbour/export.py");
     agent.with_text("").grep("offset");
     agent.with_text("Arrival and departure share one offset. I'll write the test first.");
-    agent.bash("cat > tests/test_export.py <<'EOF' …", "");
+    agent.bash(&format!("cat > tests/test_export.py <<'EOF'\n{}EOF", output::EXPORT_TEST), "");
     agent.set_file("tests/test_export.py", output::EXPORT_TEST);
     agent.with_text("").bash("python -m pytest -q tests/test_export.py", output::EXPORT_FAILS);
     agent.with_text("").edit(

@@ -105,7 +105,7 @@ fn recall_example(session: &dyn Engine, view: &View, width: usize) -> String {
     let _ = writeln!(
         out,
         "  sent     {}",
-        paint(style::DIGEST, truncate(stub.unwrap_or_default().trim(), width - 11))
+        paint(style::RECORD, truncate(stub.unwrap_or_default().trim(), width - 11))
     );
     for (i, line) in content.lines().take(MAX_LINES).enumerate() {
         let label = if i == 0 { "original" } else { "" };
@@ -129,8 +129,8 @@ fn largest_original(session: &dyn Engine, view: &View) -> Option<(Handle, Vec<En
     let size = |entries: &[EntryId]| -> u64 {
         entries.iter().map(|entry| session.transcript().tokens(*entry).0).sum()
     };
-    let single_step = |handle: &Handle| match session.ledger().original(*handle)? {
-        Original::Entries(entries) if entries.len() == 1 => Some((*handle, entries.clone())),
+    let single_step = |handle: &Handle| match session.ledger().original(session.transcript(), *handle)? {
+        Original::Entries(entries) if entries.len() == 1 => Some((*handle, entries)),
         _ => None,
     };
     view.handles.iter().filter_map(single_step).max_by_key(|(_, entries)| size(entries))

@@ -21,7 +21,7 @@ use crate::terminal::{Reporter, paint, style};
 
 const HELP: &str = "\
 Three read-only tools for any agent that speaks MCP: search (messages of any session),
-recall (folded parts, by the digits in brackets), status (how full the window is).
+recall (folded parts, by their handles: #12), status (how full the window is).
 The client starts the server:
 
   claude mcp add fanfold -- fanfold mcp

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use fanfold_core::{Engine, Extent, Handle, RecallError};
-use fanfold_engine::{FoldOptions, OpenError, nearest_handles};
+use fanfold_engine::{FoldOptions, OpenError, find_handle, nearest_handles};
 use serde_json::json;
 
 use super::conversation::open;
@@ -15,14 +15,15 @@ use crate::terminal::{self, Reporter};
 
 /// Print a folded part of a conversation, byte for byte
 #[derive(Debug, Args)]
-#[command(after_help = "Example: fanfold recall chat.json 291227 --lines 1-40\n\n\
+#[command(after_help = "Examples: fanfold recall chat.json '#12' --lines 1-40\n\
+    \x20         fanfold recall chat.json --search parser\n\n\
     Pass the same --window and --policy as for the fold: they determine what was folded.")]
 pub(crate) struct RecallArgs {
     /// The conversation before it was folded; `-` is stdin; left out with --session
-    #[arg(value_name = "FILE")]
-    first: String,
-    /// The handle, as it appears in the folded conversation
-    #[arg(required_unless_present = "session")]
+    #[arg(value_name = "FILE", required_unless_present_all = ["session", "search"])]
+    first: Option<String>,
+    /// The handle, as it appears in the folded conversation; without it, --search looks in everything folded
+    #[arg(required_unless_present_any = ["session", "search"], value_parser = parse_handle)]
     handle: Option<Handle>,
     /// Recall from a stored session
     #[arg(long, value_name = "ID", conflicts_with = "handle")]
@@ -47,54 +48,83 @@ pub(crate) struct RecallArgs {
 
 pub(crate) fn run(args: &RecallArgs, options: &Options, reporter: Reporter) -> Result<()> {
     let extent = extent(args)?;
-    let (handle, content) = match (&args.session, args.handle) {
+    let (handle, content) = match (&args.session, &args.first) {
         (Some(session), _) => recall_stored(args, session, &extent, options)?,
-        (None, Some(handle)) => {
-            let quiet = Reporter { is_quiet: true };
-            let mut followed = open(Path::new(&args.first), options, &FoldOptions::default(), quiet)?;
-            // Requesting the view runs the last step, so that the newest folds are included.
-            let _ = followed.view();
-            (handle, recall(&*followed.session, handle, &extent)?)
-        }
+        (None, Some(file)) => recall_from_file(args, file, &extent, options)?,
         (None, None) => {
-            return Err(Failure::new("there is no handle", "give the conversation and the handle"));
+            return Err(Failure::new("there is no conversation", "give its file, or --session"));
         }
     };
     if content.is_empty() && matches!(extent, Extent::Search { .. }) {
         reporter.line("no line contains this text");
     }
     if args.json {
-        return terminal::print_json(&json!({ "handle": handle.to_string(), "content": content }));
+        let handle = handle.map(|handle| handle.to_string());
+        return terminal::print_json(&json!({ "handle": handle, "content": content }));
     }
     terminal::print_data(&content)
 }
 
-/// Recalls from a stored session, where the handle is the only positional argument.
+fn parse_handle(text: &str) -> std::result::Result<Handle, String> {
+    find_handle(text).map_err(|error| format!("{error}: {}", error.hint()))
+}
+
+/// Recalls from a file, or searches everything folded if there is no handle.
+fn recall_from_file(
+    args: &RecallArgs,
+    file: &str,
+    extent: &Extent,
+    options: &Options,
+) -> Result<(Option<Handle>, String)> {
+    let quiet = Reporter { is_quiet: true };
+    let mut followed = open(Path::new(file), options, &FoldOptions::default(), quiet)?;
+    // Requesting the view runs the last step, so that the newest folds are included.
+    let _ = followed.view();
+    match (args.handle, extent) {
+        (Some(handle), extent) => Ok((Some(handle), recall(&*followed.session, handle, extent)?)),
+        (None, Extent::Search { text, .. }) => Ok((None, followed.session.search_folded(text))),
+        (None, _) => Err(Failure::new("there is no handle", "give the conversation and the handle")),
+    }
+}
+
+/// Recalls from a stored session, where the handle is the only positional argument. Searches everything folded if there is
+/// no handle.
 fn recall_stored(
     args: &RecallArgs,
     session: &str,
     extent: &Extent,
     options: &Options,
-) -> Result<(Handle, String)> {
-    let handle: Handle = args.first.parse().map_err(|error| {
-        Failure::new(
-            format!("{error}"),
-            "with --session, give only the handle: fanfold recall --session ID HANDLE",
-        )
-    })?;
+) -> Result<(Option<Handle>, String)> {
+    let handle = args.first.as_deref().map(|text| {
+        find_handle(text).map_err(|error| {
+            Failure::new(
+                error.to_string(),
+                "with --session, give only the handle: fanfold recall --session ID HANDLE",
+            )
+        })
+    });
+    let handle = handle.transpose()?;
     let engine = store::open_read_only(options)?;
     let id = engine.find(session)?.id;
-    let content = engine.recall(&id, handle, extent).map_err(|error| match &error {
+    let found = match (handle, extent) {
+        (Some(handle), extent) => engine.recall(&id, handle, extent),
+        (None, Extent::Search { text, .. }) => engine.search_folded(&id, text),
+        (None, _) => return Err(Failure::new("there is no handle", "give a handle or --search")),
+    };
+    let content = found.map_err(|error| match &error {
         OpenError::Store(cause) => Failure::from(cause),
         OpenError::Unknown { near, .. } if near.is_empty() => Failure::new(
-            format!("{error}: nothing in this session was ever folded"),
-            "`fanfold sessions list` shows the other sessions",
+            error.to_string(),
+            format!("`fanfold inspect --session {id} --ledger` lists all handles"),
         ),
         OpenError::Unknown { near, .. } => Failure::new(
             format!("{error}; similar handles: {}", near.join(", ")),
             format!("`fanfold inspect --session {id} --ledger` lists all handles"),
         ),
         OpenError::Broken(_) => Failure::new(error.to_string(), "`fanfold doctor` shows what is damaged"),
+        OpenError::Extent(RecallError::NoSuchPlace { .. }) => {
+            Failure::new(error.to_string(), format!("`fanfold show --session {id}` prints the conversation"))
+        }
         OpenError::Extent(_) => Failure::new(error.to_string(), "leave out the lines to print all of it"),
     })?;
     Ok((handle, content))
@@ -104,6 +134,9 @@ fn recall_stored(
 pub(crate) fn recall(session: &dyn Engine, handle: Handle, extent: &Extent) -> Result<String> {
     session.recall_or_find(handle, extent).map_err(|error| match error {
         RecallError::Unknown(_) => unknown_handle(session, handle),
+        RecallError::NoSuchPlace { .. } => {
+            Failure::new(error.to_string(), "`fanfold show FILE` prints the conversation")
+        }
         RecallError::NoSuchLines { .. } => {
             Failure::new(error.to_string(), "leave out the lines to print all of it")
         }
@@ -118,12 +151,13 @@ fn unknown_handle(session: &dyn Engine, handle: Handle) -> Failure {
             "pass the same --window and --policy as for the fold",
         );
     }
-    let n_known = known.len();
     let near = nearest_handles(handle, known);
-    let n_more = n_known - near.len();
-    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    let similar = match near.as_slice() {
+        [] => String::new(),
+        near => format!("; similar handles: {}", near.join(", ")),
+    };
     Failure::new(
-        format!("no original has the handle {handle}; similar handles: {}{more}", near.join(", ")),
+        format!("no original has the handle {handle}{similar}"),
         "pass the same --window and --policy as for the fold; `fanfold inspect --ledger` lists all handles",
     )
 }

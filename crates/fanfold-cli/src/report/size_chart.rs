@@ -15,13 +15,13 @@ enum Part {
     Verbatim,
     Condensed,
     Stubs,
-    Digest,
+    Record,
     Tail,
 }
 
 impl Part {
     const ALL: [Part; 6] =
-        [Part::Tools, Part::Verbatim, Part::Condensed, Part::Stubs, Part::Digest, Part::Tail];
+        [Part::Tools, Part::Verbatim, Part::Condensed, Part::Stubs, Part::Record, Part::Tail];
 
     /// The name, the character of the bar, and its style.
     fn appearance(self) -> (&'static str, char, Style) {
@@ -30,7 +30,7 @@ impl Part {
             Part::Verbatim => ("verbatim", '█', style::VERBATIM),
             Part::Condensed => ("condensed", '▓', style::CONDENSED),
             Part::Stubs => ("stubs", '▞', style::STUB),
-            Part::Digest => ("digest", '░', style::DIGEST),
+            Part::Record => ("record", '░', style::RECORD),
             Part::Tail => ("tail", '■', style::TAIL),
         }
     }
@@ -84,7 +84,7 @@ fn parts(followed: &FoldedConversation, view: &View) -> Vec<(Part, Tokens)> {
         let part = match item {
             Item::Whole(_) if i >= tail_from => Part::Tail,
             Item::Whole(_) => Part::Verbatim,
-            Item::Note { .. } => Part::Digest,
+            Item::Note { .. } => Part::Record,
             Item::Edited(_, edits) => {
                 let is_condensed = edits.iter().any(|edit| {
                     session.ledger().fold_at(edit.place).is_some_and(|fold| CONDENSING.contains(&fold.pass))
@@ -161,7 +161,7 @@ fn growth(course: &[Sizes], room: Tokens, width: usize) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{:<LABEL$}{line} of {room}", "growth");
     if n_marked > 0 {
-        let _ = writeln!(out, "{:<LABEL$}{} {n_marked}", "folds", paint(style::DIGEST, marks));
+        let _ = writeln!(out, "{:<LABEL$}{} {n_marked}", "folds", paint(style::RECORD, marks));
     }
     out
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use fanfold_core::{Cadence, Policy, Strategy};
+use fanfold_core::{Cadence, Policy, Quality, Strategy};
 use fanfold_wire::Format;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,9 @@ settings! {
         /// When to fold: cost (when it saves money), window (only when the conversation no longer fits)
         cadence: String [long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true]
             = r#""cost""#, SettingDefault::Rule("cost where the model's price is known, else window");
+        /// Weight of content that leaves the view: economy (none), balanced (its price), faithful (fold only when full)
+        quality: String [long, value_name = "NAME", value_parser = Quality::NAMES, hide_possible_values = true]
+            = r#""balanced""#, SettingDefault::Value("balanced");
         /// Format of the conversation: chat, responses, anthropic, sharegpt, hermes [default: recognised]
         format: String [long, value_name = "NAME", value_parser = Format::ALL.map(Format::name), hide_possible_values = true]
             = r#""chat""#, SettingDefault::Rule("recognised");

@@ -215,7 +215,7 @@ pub(crate) struct ToolOptions {
     /// The kind of its results, which selects how they are condensed. Default: each result is examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) condense: Option<ResultKind>,
-    /// The arguments that name its target in digests and stubs: ["project", "ticket"]. Default: those of known tools.
+    /// The arguments that name its target in records and stubs: ["project", "ticket"]. Default: those of known tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) target: Vec<String>,
 }

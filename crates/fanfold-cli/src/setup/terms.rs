@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fanfold_core::{
-    Budget, Cadence, Count, EngineFactory, Policy, Prices, Strategy, Tokens, ToolFold, ToolRule,
+    Budget, Cadence, Count, EngineFactory, Policy, Prices, Quality, Strategy, Tokens, ToolFold, ToolRule,
 };
 use fanfold_engine::{RecordedTerms, Terms};
 use fanfold_replay::{CacheMatch, Cliff, PriceChange, PriceTable};
@@ -233,6 +233,12 @@ pub(crate) fn policy(options: &Options) -> Result<Policy> {
             Failure::new(error.to_string(), "set `strategy` to one of these, or leave it to the policy")
         })?;
         policy = policy.with_strategy(strategy);
+    }
+    if let Some(name) = &options.quality {
+        let quality = name.parse::<Quality>().map_err(|error| {
+            Failure::new(error.to_string(), "set `quality` to one of these, or leave it out")
+        })?;
+        policy = policy.with_quality(quality);
     }
     if let Some(share) = options.low_mark {
         policy.low_mark = share.0;

@@ -30,7 +30,7 @@ pub(crate) mod style {
     pub(crate) const VERBATIM: Style = AnsiColor::Blue.on_default();
     pub(crate) const CONDENSED: Style = AnsiColor::Cyan.on_default();
     pub(crate) const STUB: Style = AnsiColor::Magenta.on_default();
-    pub(crate) const DIGEST: Style = AnsiColor::Yellow.on_default();
+    pub(crate) const RECORD: Style = AnsiColor::Yellow.on_default();
     pub(crate) const TAIL: Style = AnsiColor::Green.on_default();
 }
 

@@ -24,7 +24,7 @@ fn fitting_conversation_is_written_unchanged() {
 #[test]
 fn oversized_conversation_is_folded() {
     let sandbox = Sandbox::new();
-    let messages = long_chat(52);
+    let messages = long_chat(50);
     sandbox.write("chat.json", &body(&messages));
     let ran = sandbox.run("fold chat.json --window 12k");
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -298,7 +298,7 @@ fn receipts_list_every_fold() {
     let receipts: Value = serde_json::from_str(&sandbox.read("receipts.json")).unwrap();
     let first = &receipts[0];
     assert!(first["before"].as_u64() > first["after"].as_u64());
-    assert!(first["left"][0]["handle"].as_str().unwrap().len() >= 6);
+    assert!(first["left"][0]["handle"].as_str().unwrap().starts_with('#'));
     assert!(receipts.as_array().unwrap().len() > 1);
 }
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use fanfold_engine::{MachineClock, SessionEngine};
 use fanfold_store::{CheckMode, EndReason, NodeId, Relation, SessionFilter, SessionId, SqliteStore, Store};
 use fanfold_testkit::Rng;
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, body, long_chat};
-use crate::sessions::handles;
 
 /// The commands that are killed.
 const RUNS: [&str; 5] = ["append", "fold", "fork", "rotate", "import"];
@@ -63,7 +63,7 @@ impl Bench {
             let ran = sandbox.run(&format!("fold --session s{session} chat.json -w 5k -q --store x.db"));
             assert_eq!(ran.code, 0, "{}", ran.err);
             let id = SessionId(format!("s{session}"));
-            acknowledged.handles.extend(handles(&ran.out).into_iter().map(|handle| (id.clone(), handle)));
+            acknowledged.handles.extend(handles_in(&ran.out).into_iter().map(|handle| (id.clone(), handle)));
         }
         assert!(!acknowledged.handles.is_empty(), "it is folded");
         acknowledged.tips.insert(chain_tip(&messages), messages.len());
@@ -143,7 +143,7 @@ impl Bench {
             "append" | "fold" => {
                 acknowledged
                     .handles
-                    .extend(handles(&out).into_iter().map(|handle| (session.clone(), handle)));
+                    .extend(handles_in(&out).into_iter().map(|handle| (session.clone(), handle)));
                 // The messages are stored before the first byte of output.
                 !out.is_empty()
             }

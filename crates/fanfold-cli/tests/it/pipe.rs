@@ -337,8 +337,10 @@ fn operations_change_the_view() {
         op(json!({ "op": "recall", "handle": handle, "lines": [1, 1] })),
         op(json!({ "op": "recall", "handle": handle, "search": "take_" })),
         op(json!({ "op": "unfold", "handle": handle })),
+        op(json!({ "op": "recall", "search": "no such words" })),
     ];
     let again = self::answers(&again, "");
+    assert_eq!(again[5], r#"{"content":""}"#, "a search without a handle");
     assert!(
         again.iter().all(|answer| !answer.contains("\"error\"") || answer.contains("no original")),
         "{again:?}"
@@ -435,7 +437,7 @@ fn priced_model_is_folded_when_that_saves_money() {
         json!({ "session": "a", "window": 1_000_000, "model": "claude-sonnet-4-5", "messages": messages, "idle": idle })
             .to_string()
     };
-    let all = answers(&[request(None), request(Some(100.0)), request(Some(400.0))], "");
+    let all = answers(&[request(None), request(Some(100.0)), request(Some(400.0))], "--quality economy");
     let all: Vec<Value> = all.iter().map(|answer| serde_json::from_str(answer).unwrap()).collect();
     let reasons = |answer: &Value| -> Vec<String> {
         let receipts = answer["report"]["receipts"].as_array().unwrap();

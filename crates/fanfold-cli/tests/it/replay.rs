@@ -162,14 +162,21 @@ fn own_sessions_are_summed_up_in_dollars() {
     let money: Vec<&str> = ran.out.lines().skip_while(|line| !line.contains("unfolded")).collect();
     expect![[r#"
         2 sessions, 183 messages; by the providers' counts they cost $2.46
-        $2.22 instead of $2.79 with fanfold at a window of 200,000: 21 % saved
+        $2.79 unfolded; at a window of 200,000 no fold would have saved money
     "#]]
     .assert_eq(&ran.out.lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
     expect![[r#"
-        policy   window  folds   cost  unfolded  saved  saved%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
-        fanfold   16000     20  $1.08     $2.79  $1.71    61.2  1.204      20       $0.19        0       0           -           -       -
-        fanfold   32000      9  $1.32     $2.79  $1.47    52.8  1.175       9       $0.17        0       0           -           -       -
-        fanfold  200000      2  $2.22     $2.79  $0.57    20.5  1.003       2       $0.06        0       0           -           -       -
+        $2.79 unfolded; at a window of 200,000 no fold would have saved money
+
+        policy   window  runs  calls  press  over  inval  tok/call    peak  billA/M  billO/M  rewr%  recall  old  95% int.  bare  early  tool-only  lines  recov  suff  old-suff   user
+        fanfold   16000     2     91     81     0      0      9165   15198     0.29     0.25   14.3       -    -         -     -      -          -      -      -     -         -  1.000
+        fanfold   32000     2     91     72     0      0     19532   30280     0.37     0.33    7.7       -    -         -     -      -          -      -      -     -         -  1.000
+        fanfold  200000     2     91      0     0      0         -  162612     0.92     0.88    0.0       -    -         -     -      -          -      -      -     -         -      -
+
+        policy   window  folds   cost  unfolded  saved  saved%  recalls  net%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
+        fanfold   16000     13  $0.92     $2.79  $1.87    67.1        0  67.1  1.023      13       $0.08        0       0           -           -       -
+        fanfold   32000      7  $1.33     $2.79  $1.45    52.1        0  52.1  1.237       7       $0.24        0       0           -           -       -
+        fanfold  200000      0  $2.79     $2.79  $0.00     0.0        0   0.0  1.000       0       $0.00        0       0           -           -       -
     "#]]
     .assert_eq(&(money.join("\n") + "\n"));
     let none = Sandbox::new().run("replay");

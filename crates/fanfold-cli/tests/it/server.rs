@@ -1,10 +1,10 @@
 //! Sessions in PostgreSQL: the same commands, the same bytes.
 
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use crate::cluster;
 use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
-use crate::sessions::handles;
 
 /// A sandbox whose store is a database.
 struct DatabaseSandbox {
@@ -40,7 +40,7 @@ fn postgres_requests_are_rebuilt_and_folds_recalled() {
     let in_a_file = database.sandbox.run("fold --session night chat.json -w 12k --store beside.db");
     assert_eq!(in_a_file.out, sent, "a file gives the same view");
     assert_eq!(database.run("inspect --session night --request 1").out, sent);
-    let found = handles(&sent);
+    let found = handles_in(&sent);
     assert!(found.len() > 3);
     for handle in found.iter().step_by(found.len() / 4) {
         let from_database = database.run(&format!("recall --session night {handle}"));

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use expect_test::{Expect, expect};
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use crate::sandbox::{CommandOutput, Sandbox, body, long_chat};
@@ -33,13 +34,6 @@ fn check(ran: &CommandOutput, expected: &Expect) {
     expected.assert_eq(without_times(&format!("{}{}", ran.out, ran.err)).trim_start());
 }
 
-/// The handles in a text.
-pub(crate) fn handles(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_ascii_digit() && c != '[' && c != ']');
-    let in_brackets = words.filter_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
-    in_brackets.filter(|word| word.len() >= 6).map(str::to_owned).collect()
-}
-
 #[test]
 fn sessions_are_listed_and_shown() {
     let sandbox = stored_sandbox();
@@ -63,11 +57,11 @@ fn sessions_are_listed_and_shown() {
             started    … …
             updated    … …
             messages   132
-            folds      163 handles
+            folds      80 handles
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 8"
-              … …  fold 8: 9,356 → 5,012 tokens, 163 handles
-              … …  request of 25,580 bytes
+              … …  fold 8: 9,438 → 4,882 tokens, 80 handles
+              … …  request of 24,767 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
@@ -81,7 +75,7 @@ fn requests_are_rebuilt_and_folds_recalled() {
     let again = sandbox.run("inspect --session night --request 1");
     assert_eq!((again.code, &again.out), (0, &sent));
     assert!(again.err.contains("the bytes that were sent"), "{}", again.err);
-    let found = handles(&sent);
+    let found = handles_in(&sent);
     assert!(found.len() > 3);
     for handle in found {
         let ran = sandbox.run(&format!("recall --session night {handle}"));
@@ -93,10 +87,16 @@ fn requests_are_rebuilt_and_folds_recalled() {
         "{}",
         ran.err
     );
+    let ran = sandbox.run("recall --session night #9999");
+    assert!(
+        ran.code == 1 && ran.err.contains("hint: `fanfold show --session night` prints the conversation"),
+        "{}",
+        ran.err
+    );
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 session, 163 handles, 1 request: no problems
+            1 session, 80 handles, 1 request: no problems
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));
@@ -340,7 +340,7 @@ fn missing_store_is_an_error() {
 #[test]
 fn concurrent_folds_of_a_session_fold_once() {
     let sandbox = Sandbox::new();
-    sandbox.write("chat.json", &body(&long_chat(52)));
+    sandbox.write("chat.json", &body(&long_chat(50)));
     sandbox.write("start.json", &body(&long_chat(3)));
     sandbox.run("fold --session s start.json -w 12k -o x.json");
     let start = |i: usize| {

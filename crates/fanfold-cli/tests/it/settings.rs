@@ -82,6 +82,7 @@ fn config_show_prints_values_and_sources() {
         rules           not set
         strategy        from 60 %            default
         cadence         default: cost where the model's price is known, else window
+        quality         balanced             default
         format          default: recognised
         focus           not set
         user_text       last_resort          default
@@ -123,9 +124,9 @@ fn tool_rules_change_the_view() {
     let sandbox = Sandbox::new();
     sandbox.write("chat.json", &ticket_chat(&"the till prints no receipt any more, and so on\n".repeat(30)));
     let fold = || sandbox.run("fold chat.json --window 6k --reserve 0 -q").out;
-    assert!(!fold().contains("[fetch_ticket] T-"), "{}", fold());
+    assert!(!fold().contains("fetch_ticket T-"), "{}", fold());
     sandbox.write(".fanfold.toml", "[[tools]]\nname = \"fetch_ticket\"\ntarget = [\"ticket\"]\n");
-    assert!(fold().contains("[fetch_ticket] T-") && !fold().contains("detail=full"), "{}", fold());
+    assert!(fold().contains("fetch_ticket T-") && !fold().contains("detail=full"), "{}", fold());
     let pages: String = (0..90).map(|n| format!("shop/aisle_{}/till_{n}.txt\n", n / 30)).collect();
     sandbox.write("chat.json", &ticket_chat(&pages));
     // The newest result is cut to a twentieth of the room, and condensed as the configured kind.
@@ -148,6 +149,7 @@ fn config_show_reports_invalid_values() {
         ("policy = \"fanfodl\"", "there is no policy `fanfodl`\n\nhint: did you mean `fanfold`?"),
         ("strategy = \"often\"", "often"),
         ("cadence = \"dear\"", "dear"),
+        ("quality = \"perfect\"", "perfect"),
         ("format = \"chatt\"", "chatt"),
         ("rules = \"none.yaml\"", "none.yaml"),
         ("tokenizer = \"none.json\"", "none.json"),

@@ -87,7 +87,7 @@ fn failed_summary_falls_back_to_the_digest() {
     }
     let ran = run(&sandbox, "fold chat.json --window 20k --summarise");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.contains("warning: ") && ran.err.contains("the digest"), "{}", ran.err);
+    assert!(ran.err.contains("warning: ") && ran.err.contains("the record"), "{}", ran.err);
     assert!(
         ran.err.contains("there is no such model (404)") && ran.err.contains("hint: check the name"),
         "{}",

@@ -98,9 +98,11 @@ fn check_row(ours: &Value, theirs: &Value) {
     for (name, place) in COLUMNS {
         let ours_value = ours.pointer(place).and_then(Value::as_f64);
         let theirs_value = theirs[name].as_f64();
+        // `pipe` marks originals for searching by an estimate of their size, so the sizes of some recalls differ.
+        let tolerance = if name == "rec_tokens" { 0.03 } else { 0.005 };
         let is_near = match (ours_value, theirs_value) {
             (Some(ours_value), Some(theirs_value)) => {
-                (ours_value - theirs_value).abs() <= 0.005 * theirs_value.abs()
+                (ours_value - theirs_value).abs() <= tolerance * theirs_value.abs()
             }
             (ours_value, theirs_value) => ours_value.is_none() && theirs_value.is_none(),
         };

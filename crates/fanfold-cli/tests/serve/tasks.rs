@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use fanfold_core::Tokens;
 use fanfold_testkit::fakes::upstream::{RecordedRequest, Script, ScriptInput, ScriptedReply, Upstream};
 use fanfold_testkit::generators::bodies::BodyFormat;
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use crate::clients::{check_bodies, recall_all};
@@ -135,7 +136,7 @@ fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
         };
         let mut opened = opened.lock().unwrap();
         if asked.n_calls == OPENS_AT && text.contains("fanfold_recall") {
-            let handle = text.split(['[', ']']).find(|word| is_handle(word)).expect("a step is folded");
+            let handle = handles_in(&text).into_iter().next().expect("a step is folded");
             opened.asked.insert(task);
             let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
             return ScriptedReply { calls: vec![call], ..ScriptedReply::default() };
@@ -148,10 +149,6 @@ fn model(opened: Arc<Mutex<RecallCounts>>) -> Script {
         let n_calls = asked.n_calls - usize::from(was_requested);
         (steps.model)(&ScriptInput { kind: asked.kind, body: asked.body, n_calls })
     })
-}
-
-fn is_handle(word: &str) -> bool {
-    (6..=16).contains(&word.len()) && word.chars().all(|c| c.is_ascii_hexdigit() && !c.is_ascii_uppercase())
 }
 
 /// The last message of a request.

@@ -19,6 +19,7 @@ fn parse_nested_command(command: &str, directory: Option<&str>, depth: usize) ->
     let mut actions: Vec<Action> = Vec::new();
     let mut sources: Vec<String> = Vec::new();
     let commands = split(command);
+    let hides_exit_code = commands.last().is_some_and(|last| last.is_piped || is_idle(&bare(&last.words)));
     for pipeline in commands.chunk_by(|_, next| next.is_piped) {
         let words = bare(&pipeline[0].words);
         if let ["cd", to, ..] = words.as_slice() {
@@ -42,6 +43,7 @@ fn parse_nested_command(command: &str, directory: Option<&str>, depth: usize) ->
     if whole.target.is_empty() {
         whole.target = one_line(command).into_owned();
     }
+    whole.hides_exit_code = hides_exit_code;
     whole.changes = crate::actions::patch::changed_files(command);
     if !whole.changes.is_empty() {
         whole.verb = Verb::Edit;
@@ -52,6 +54,7 @@ fn parse_nested_command(command: &str, directory: Option<&str>, depth: usize) ->
     if actions.len() == 1 || (is_one_kind && !actions.is_empty() && actions[0].verb != Verb::Run) {
         let mut actions = actions.into_iter();
         let Some(mut first) = actions.next() else { return whole };
+        first.hides_exit_code = hides_exit_code;
         for other in actions {
             first.has_more |= first.target != other.target || first.scope != other.scope;
             first.reads.extend(other.reads);

@@ -158,7 +158,7 @@ impl LineBuilder {
         if status.verdict == Verdict::Failed && action.verb != Verb::Run {
             self.push(&[" → failed"]);
         }
-        if let Some(error) = &status.error {
+        if let Some(error) = status.errors.first() {
             self.push(&[": ", &shortened(one_line(error), LONGEST)]);
         }
     }
@@ -343,7 +343,7 @@ result
                 [Grep] "foo" in src → 2 hits
                 [Grep] "foo" in src → 0 hits
                 [apply_patch] src/a.rs (2 hunks)
-                [Edit] src/a.rs → failed: <tool_use_error>String to replace not found in file.</tool_use_error>
+                [Edit] src/a.rs → failed: String to replace not found in file.
                 [Write] src/b.rs (2 lines)
                 [bash] ran `cargo test` → failed, 1 failed, 11 passed, 3 lines: test tests::a ... FAILED
                 [WebFetch] https://a.b/c → 5 chars

@@ -12,12 +12,15 @@ mod command; //     actions of shell commands
 mod patch; //       files in patches
 mod tools; //       actions of known tools
 mod status; //      exit codes, verdicts, errors, test counts
+mod verdicts; //    verdicts of programs in their output
 mod description; // one-line descriptions
 
 pub use description::describe_call;
 pub(crate) use description::{describe_with_failure, short_name};
+pub(crate) use path::is_same_file;
 pub(crate) use status::CallStatus;
 pub use status::{Verdict, call_status};
+pub(crate) use tools::shell_command;
 
 use crate::actions::tool_rule::ToolRule;
 use crate::model::transcript::Call;
@@ -120,6 +123,8 @@ pub struct Action {
     pub is_test: bool,
     /// The hash of a heredoc that was passed to the command. Commands with different heredocs are different.
     pub heredoc_hash: Option<u64>,
+    /// True if the exit code is that of a later command, as in `make | tail`.
+    pub hides_exit_code: bool,
 }
 
 impl Action {
@@ -134,6 +139,7 @@ impl Action {
             changes: Vec::new(),
             is_test: false,
             heredoc_hash: None,
+            hides_exit_code: false,
         }
     }
 

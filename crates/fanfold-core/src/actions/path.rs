@@ -40,7 +40,7 @@ pub(super) fn join(directory: Option<&str>, path: &str) -> String {
 /// Returns whether two normalised paths name the same file. A relative path matches the end of a longer path.
 ///
 /// A bare file name such as `mod.rs` matches only itself.
-pub(super) fn is_same_file(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_file(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     if short == long {
         return true;

@@ -1,17 +1,19 @@
-//! How a call ended: the exit code, the verdict, the first error line, the test counts.
+//! How a call ended: the exit code, the verdict, the deciding error lines, the test counts.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memchr2, memchr2_iter};
+use memchr::{memchr_iter, memchr2_iter};
 use regex::Regex;
 use serde_json::value::RawValue;
 
+use crate::actions::verdicts::{self, ProgramVerdict};
 use crate::actions::{Action, Verb};
 use crate::model::transcript::Outcome;
-use crate::text::condense::severity::{Severity, head, severity_of, tail};
+use crate::text::ansi::strip_ansi;
+use crate::text::condense::severity::{head, tail};
 
 /// The verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +37,15 @@ pub struct TestCounts {
     pub skipped: u32,
 }
 
+impl TestCounts {
+    /// Adds the counts of another suite.
+    pub(super) fn add(&mut self, other: TestCounts) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallStatus {
@@ -42,8 +53,12 @@ pub struct CallStatus {
     pub verdict: Verdict,
     /// The exit code, if the result contains one.
     pub exit: Option<i32>,
-    /// The first error line.
-    pub error: Option<String>,
+    /// The deciding error lines of a failed call, the most telling first.
+    pub errors: Vec<String>,
+    /// True if packages were counted, because the output does not list tests.
+    pub are_packages: bool,
+    /// The summary of a program that is not a test runner, such as `3 issues`.
+    pub summary: Option<String>,
     /// The test counts, if tests ran.
     pub tests: Option<TestCounts>,
     /// The number of lines of the output.
@@ -61,29 +76,53 @@ pub(super) fn parse_status(action: &Action, outcome: &Outcome, output: &CommandO
     let text = outcome.body.as_str();
     let exit = exit_code(text);
     let is_run = action.verb == Verb::Run;
-    let tests = if is_run { test_counts(output.bare()) } else { None };
+    let program =
+        if is_run { verdicts::parse(&action.target, output.bare()) } else { ProgramVerdict::default() };
     let found_nothing = action.verb == Verb::Search && exit == Some(1);
-    let verdict = match (exit, tests) {
+    let exit_is_known = exit.is_some() && !action.hides_exit_code;
+    // The exit code and the counts of a test run outrank text that any program can print.
+    let was_aborted = program.was_aborted && program.tests.is_none() && !exit_is_known;
+    // A program that reports problems and exits with 0 did what it should, unless tests failed.
+    let has_failed = program.has_failed && (program.tests.is_some() || !exit_is_known);
+    let verdict = match exit {
         _ if found_nothing => Verdict::Passed,
-        (Some(code), _) if code != 0 => Verdict::Failed,
-        (_, Some(tests)) if tests.failed > 0 => Verdict::Failed,
-        _ if outcome.is_error || begins_with_error(text) => Verdict::Failed,
-        (Some(_), _) => Verdict::Passed,
-        (None, Some(tests)) if tests.passed > 0 => Verdict::Passed,
-        _ => Verdict::Unknown,
+        Some(code) if code != 0 => Verdict::Failed,
+        _ if has_failed || was_aborted || outcome.is_error || begins_with_error(text) => Verdict::Failed,
+        Some(_) => Verdict::Passed,
+        None if program.tests.is_some_and(|tests| tests.passed > 0) => Verdict::Passed,
+        None => Verdict::Unknown,
     };
-    let error = match verdict {
-        Verdict::Failed => first_error(output.bare()).or_else(|| first_line(output.bare())),
-        Verdict::Unknown if is_run && !is_history(&action.target) => first_error(output.bare()),
-        Verdict::Passed | Verdict::Unknown => None,
+    let is_tool_error = !is_run && exit.is_none();
+    let errors = match verdict {
+        // The message of a tool may quote the text that it was given.
+        Verdict::Failed if is_tool_error => {
+            output.bare().lines().find(|line| !line.trim().is_empty()).into_iter().collect()
+        }
+        Verdict::Failed if program.errors.is_empty() => verdicts::plain_errors(&action.target, output.bare()),
+        Verdict::Failed => program.errors,
+        Verdict::Passed | Verdict::Unknown => Vec::new(),
     };
-    CallStatus { verdict, exit, error, tests, n_lines: 0 }
+    let stopped = match exit {
+        Some(124) => Some("timed out"),
+        Some(137) => Some("killed"),
+        Some(143) => Some("terminated"),
+        _ => None,
+    };
+    CallStatus {
+        verdict,
+        exit,
+        errors: errors.into_iter().map(str::to_owned).collect(),
+        summary: program.summary.or(stopped).map(str::to_owned),
+        tests: program.tests,
+        are_packages: program.are_packages,
+        n_lines: 0,
+    }
 }
 
 /// The output of a tool. Output inside JSON is extracted on demand, because most results do not need it.
 pub(super) struct CommandOutput<'a> {
     text: &'a str,
-    inner: OnceCell<Option<String>>,
+    inner: OnceCell<Cow<'a, str>>,
 }
 
 impl<'a> CommandOutput<'a> {
@@ -91,9 +130,12 @@ impl<'a> CommandOutput<'a> {
         CommandOutput { text, inner: OnceCell::new() }
     }
 
-    /// The text inside a JSON result, or the whole result.
+    /// The text inside a JSON result, or the whole result, without escape sequences of terminals.
     pub(super) fn text(&self) -> &str {
-        self.inner.get_or_init(|| inner_text(self.text)).as_deref().unwrap_or(self.text)
+        self.inner.get_or_init(|| match inner_text(self.text) {
+            Some(inner) => Cow::Owned(strip_ansi(&inner).into_owned()),
+            None => strip_ansi(self.text),
+        })
     }
 
     /// The text without the envelope lines of the harness.
@@ -114,19 +156,13 @@ pub(super) fn n_lines(text: &str) -> usize {
 }
 
 /// A faster `str::lines` that also returns the empty line after a final line end.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut from = 0;
     memchr_iter(b'\n', text.as_bytes()).chain([text.len()]).map(move |end| {
         let line = &text[from..end];
         from = end + 1;
         if end < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line }
     })
-}
-
-/// Returns whether a command prints history, which may mention errors of the past.
-fn is_history(command: &str) -> bool {
-    let shows = ["log", "diff", "show", "blame", "status", "branch", "reflog", "stash"];
-    command.strip_prefix("git ").is_some_and(|rest| shows.iter().any(|word| rest.starts_with(word)))
 }
 
 /// The text inside a JSON result.
@@ -185,15 +221,19 @@ fn first_string(text: &str) -> Option<String> {
 /// Removes the envelope lines of the harness.
 fn strip_envelope(text: &str) -> &str {
     let mut rest = text.trim_start_matches('\n');
-    while let Some((line, below)) = rest.split_once('\n') {
-        let is_frame = ENVELOPE.iter().any(|frame| line.starts_with(frame));
-        if !is_frame {
-            break;
-        }
-        rest = below;
+    while ENVELOPE.iter().any(|frame| rest.starts_with(frame)) {
+        rest = rest.split_once('\n').map_or("", |(_, below)| below);
+    }
+    let error = rest
+        .strip_prefix("<tool_use_error>")
+        .and_then(|rest| rest.trim_end().strip_suffix("</tool_use_error>"));
+    rest = error.unwrap_or(rest);
+    if rest.starts_with("<warning>") {
+        // A long output is cut.
+        rest = rest.split_once("<output_head>").map_or(rest, |(_, shown)| shown);
     }
     let end = rest.trim_end();
-    end.strip_suffix("</output>").unwrap_or(end)
+    ["</output>", "</output_tail>"].iter().find_map(|tag| end.strip_suffix(tag)).unwrap_or(end)
 }
 
 const ENVELOPE: [&str; 9] = [
@@ -250,104 +290,6 @@ fn begins_with_error(text: &str) -> bool {
     marks.iter().any(|mark| start.starts_with(mark))
 }
 
-fn first_line(text: &str) -> Option<String> {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| head(line, 400).to_owned())
-}
-
-fn first_error(text: &str) -> Option<String> {
-    let is_traceback =
-        |line: &str| line.starts_with("Traceback (most") || line.starts_with("--- Logging error");
-    let mut alarms =
-        lines(text).filter(|line| severity_of(line) == Severity::Error && !is_traceback(line.trim()));
-    // Prefer a line with a message to one with a mark such as `FAIL`.
-    let first = alarms.next()?;
-    let line =
-        if first.contains(':') { first } else { alarms.find(|line| line.contains(':')).unwrap_or(first) };
-    Some(head(line.trim(), 400).to_owned())
-}
-
-/// The counts at the end of a test run.
-fn test_counts(text: &str) -> Option<TestCounts> {
-    let mut sum: Option<TestCounts> = None;
-    let mut go_counts = TestCounts::default();
-    for line in lines(text) {
-        let line = line.trim_start();
-        let may_count = line.as_bytes().first().is_some_and(|byte| b"tT=FORP#-o0123456789".contains(byte));
-        if !may_count {
-            continue;
-        }
-        let line = line.trim_end();
-        let is_summary = is_summary(line) && may_count_tests(line) && COUNTED.is_match(head(line, 200));
-        if is_summary {
-            let counts = counts_in(line);
-            let sum = sum.get_or_insert_default();
-            sum.passed += counts.passed;
-            sum.failed += counts.failed;
-            sum.skipped += counts.skipped;
-        }
-        go_counts.passed += u32::from(line.starts_with("--- PASS") || line.starts_with("ok  \t"));
-        go_counts.failed += u32::from(line.starts_with("--- FAIL") || line.starts_with("FAIL\t"));
-    }
-    sum.or((go_counts != TestCounts::default()).then_some(go_counts))
-}
-
-/// Returns whether a line with counts is a total of a test run.
-fn is_summary(line: &str) -> bool {
-    let starts = [
-        "test result:",
-        "Tests:",
-        "Tests ",
-        "=",
-        "FAILED (",
-        "OK",
-        "Ran ",
-        "Failed!",
-        "Passed!",
-        "tests finished",
-        "# pass",
-        "# fail",
-    ];
-    let is_short = line.len() < 120 && line.starts_with(|c: char| c.is_ascii_digit());
-    starts.iter().any(|start| line.starts_with(start)) || is_short
-}
-
-/// A cheap necessary condition for the pattern of counts: `3 passed`, `failures=1`.
-fn may_count_tests(line: &str) -> bool {
-    let is_pair = |bytes: &[u8]| {
-        bytes[0].is_ascii_digit() && bytes[1] == b' ' && b"pfesit".contains(&bytes[2].to_ascii_lowercase())
-    };
-    memchr2(b':', b'=', line.as_bytes()).is_some()
-        || !line.is_ascii()
-        || line.as_bytes().windows(3).any(is_pair)
-}
-
-fn counts_in(line: &str) -> TestCounts {
-    let mut counts = TestCounts::default();
-    for found in COUNTED.captures_iter(head(line, 300)) {
-        let text = |i: usize| found.get(i).map(|part| part.as_str());
-        let (number, word) = match (text(1), text(2), text(3), text(4)) {
-            (Some(number), Some(word), _, _) | (_, _, Some(word), Some(number)) => (number, word),
-            _ => continue,
-        };
-        let number: u32 = number.parse().unwrap_or(0);
-        match word.to_ascii_lowercase().as_str() {
-            "passed" | "passing" | "pass" => counts.passed += number,
-            "failed" | "failing" | "failures" | "failure" | "errors" | "error" | "fail" => {
-                counts.failed += number;
-            }
-            "skipped" | "ignored" | "pending" | "todo" => counts.skipped += number,
-            "tests" | "test" if line.starts_with("Ran ") || line.starts_with("OK") => counts.passed += number,
-            _ => {}
-        }
-    }
-    counts
-}
-
-static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "passed|passing|pass|failed|failing|failures?|errors?|fail|skipped|ignored|pending|todo";
-    Regex::new(&format!(r"(?i)\b(\d+) ({words}|tests?)\b|\b({words})\s*[:=]\s*(\d+)")).expect("a pattern")
-});
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,7 +308,8 @@ mod tests {
 
     fn check(command: &str, text: &str, verdict: Verdict, exit: Option<i32>, error: Option<&str>) {
         let status = status(command, text);
-        assert_eq!((status.verdict, status.exit, status.error.as_deref()), (verdict, exit, error), "{text}");
+        let first = status.errors.first().map(String::as_str);
+        assert_eq!((status.verdict, status.exit, first), (verdict, exit, error), "{text}");
     }
 
     #[test]
@@ -388,33 +331,58 @@ mod tests {
             Some("x"),
         );
         check("rg foo", "<returncode>1</returncode>\n<output>\n</output>", Verdict::Passed, Some(1), None);
-        check(
-            "python a.py",
-            "Traceback (most recent call last):\n  x\nValueError: no",
-            Verdict::Unknown,
-            None,
-            Some("ValueError: no"),
-        );
-    }
-
-    fn check_tests(text: &str, passed: u32, failed: u32, skipped: u32) {
-        assert_eq!(status("pytest", text).tests, Some(TestCounts { passed, failed, skipped }), "{text}");
     }
 
     #[test]
-    fn counts_tests() {
-        check_tests(
-            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\ntest result: FAILED. 2 passed; 1 failed; 0 ignored",
-            5,
-            1,
-            1,
-        );
-        check_tests("=== 3 failed, 10 passed, 1 skipped in 0.12s ===", 10, 3, 1);
-        check_tests("Tests:       1 failed, 10 passed, 11 total", 10, 1, 0);
-        check_tests("  10 passing (3s)\n  2 failing", 10, 2, 0);
-        check_tests("--- PASS: A\n--- FAIL: B\nFAIL\tx/y\t0.1s", 1, 2, 0);
-        check_tests("Ran 12 tests in 0.1s\n\nFAILED (failures=1, errors=2)", 12, 3, 0);
-        check_tests("Failed!  - Failed:     1, Passed:    10, Skipped:     2", 10, 1, 2);
-        assert_eq!(status("ls", "nothing").tests, None);
+    fn hidden_exit_codes_do_not_decide() {
+        let trace =
+            "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nValueError: no";
+        let exit_0 = format!("<returncode>0</returncode>\n<output>\n{trace}\n</output>");
+        check("python a.py", trace, Verdict::Failed, None, Some("ValueError: no"));
+        check("python a.py | tail -5", &exit_0, Verdict::Failed, Some(0), Some("ValueError: no"));
+        check("python a.py; echo done", &exit_0, Verdict::Failed, Some(0), Some("ValueError: no"));
+        check("python a.py", &exit_0, Verdict::Passed, Some(0), None);
+        let compiler = "<returncode>0</returncode>\n<output>\na.c:3:5: error: x\n</output>";
+        check("make | tail", compiler, Verdict::Failed, Some(0), Some("a.c:3:5: error: x"));
+        check("make", compiler, Verdict::Passed, Some(0), None);
+        let summary = "<returncode>0</returncode>\n<output>\n1 failed, 2 passed in 0.12s\n</output>";
+        check("pytest -q || true", summary, Verdict::Failed, Some(0), Some("1 failed, 2 passed in 0.12s"));
+    }
+
+    #[test]
+    fn printed_text_is_no_verdict() {
+        let log = "FAILED tests/a.py::test_b - KeyError\n=== 1 failed in 0.12s ===";
+        for command in ["cat a.log", "grep -rn FAILED .", "git log -3", "cd a && git diff && tail b.log"] {
+            check(command, log, Verdict::Unknown, None, None);
+        }
+        check("pytest", log, Verdict::Failed, None, Some("FAILED tests/a.py::test_b - KeyError"));
+    }
+
+    #[test]
+    fn stopped_commands_have_failed() {
+        let shown = |text: &str| {
+            let status = status("make test", text);
+            (status.verdict, status.errors.concat(), status.summary)
+        };
+        let failed = |error: &str, summary: Option<&str>| {
+            (Verdict::Failed, error.to_owned(), summary.map(str::to_owned))
+        };
+        let cases = [
+            (
+                "Exit code 143\nCommand timed out after 2m 0.0s\ncompiling",
+                "Command timed out after 2m 0.0s",
+                Some("terminated"),
+            ),
+            (
+                "The last command <command>make</command> timed out and has been killed.",
+                "timed out and has been killed.",
+                None,
+            ),
+            ("<returncode>137</returncode>\n<output>\nKilled\n</output>", "Killed", Some("killed")),
+            ("bash: line 1: make: command not found", "bash: line 1: make: command not found", None),
+        ];
+        for (text, error, summary) in cases {
+            assert_eq!(shown(text), failed(error, summary), "{text}");
+        }
     }
 }

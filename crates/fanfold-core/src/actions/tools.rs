@@ -23,6 +23,12 @@ pub(super) fn parse_tool_call(tool: &str, arguments: &str, naming: &[String]) ->
     Action { name: given.named.clone(), ..parse_arguments(tool, arguments, &given) }
 }
 
+/// The command of a shell tool's call.
+pub(crate) fn shell_command(tool: &str, arguments: &str) -> Option<String> {
+    let is_shell = kind_by_name(&bare_name(tool)) == Some(ToolKind::Shell);
+    is_shell.then(|| ToolArguments::parse(arguments, &[]).command()).flatten()
+}
+
 fn parse_arguments(tool: &str, arguments: &str, given: &ToolArguments) -> Action {
     let name = bare_name(tool);
     let kind = kind_by_name(&name).unwrap_or_else(|| ToolKind::Plain(verb_by_words(tool, given)));

@@ -50,6 +50,12 @@ fn recall_tool_returns_originals() {
     let handle = session.view().expect("it fits").handles[0].to_string();
     let answer = session.call_tool("recall", &format!(r#"{{"handle":"{handle}","search":"worth"}}"#));
     assert!(answer.expect("a known tool").contains("worth folding"));
+    let mut call = |arguments: &str| session.call_tool("recall", arguments).expect("a known tool");
+    let found = call(r#"{"search":"WORTH folding"}"#);
+    assert!(found.starts_with("#1.1 1: some words of a result"), "{found}");
+    assert_eq!(call(r#"{"search":"nowhere"}"#), "no folded line contains `nowhere`");
+    let unknown = call(r##"{"handle":"#9999"}"##);
+    assert_eq!(unknown, "error: there is no #9999: the conversation has 12 steps");
     assert!(session.call_tool("other", "{}").is_none());
     assert!(session.call_tool("recall", "null").expect("a known tool").starts_with("error: "));
 }

@@ -7,15 +7,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::actions::{Action, describe_with_failure};
-use crate::fold::digest::segment::Segment;
 use crate::fold::ledger::{EntryState, Fold, Ledger};
-use crate::fold::originals::Original;
 use crate::fold::passes::AGAIN;
 use crate::fold::policy::{LateSystemReach, Policy, Stage, UserTextReach};
-use crate::fold::protected_ranges::{head_end, tail_start};
+use crate::fold::protected_ranges::{head_end, middle_start, tail_start};
 use crate::fold::receipt::{FoldTarget, FoldedItem};
-use crate::model::handle::{Handle, Hash};
-use crate::model::location::{Place, original_at, places_of};
+use crate::fold::segment::Segment;
+use crate::model::handle::Handle;
+use crate::model::location::{Place, places_of};
 use crate::model::parallel::ParallelMap;
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Body, Call, CallId, Entry, EntryId, Speaker, Transcript};
@@ -23,10 +22,6 @@ use crate::select::analysis::Analysis;
 use crate::select::edited_lines::EditedLines;
 use crate::select::scan::{Scan, scan_entry};
 use crate::select::scorer::Relevance;
-use crate::text::slices::{SLICE, slices};
-
-/// The maximum number of slice handles in a stub.
-const MAX_SLICES: u64 = 48;
 
 /// A view under construction.
 pub(crate) struct Draft<'a> {
@@ -41,6 +36,8 @@ pub(crate) struct Draft<'a> {
     pass: &'static str,
     head: usize,
     tail: usize,
+    /// The first entry of the middle zone, which ends where the tail begins.
+    middle: usize,
     range: Option<(EntryId, EntryId)>,
     anchor: Option<EntryId>,
     last_user: Option<EntryId>,
@@ -73,6 +70,7 @@ impl<'a> Draft<'a> {
         let DraftOptions { counter, parallel, policy, stage, room, range } = *options;
         let is_in_view = |id: &EntryId| !ledger.is_in_segment(*id);
         let in_view = (0..transcript.len()).map(EntryId::from).filter(is_in_view).collect();
+        let tail = tail_start(transcript, ledger, options);
         Draft {
             counter,
             parallel,
@@ -82,7 +80,8 @@ impl<'a> Draft<'a> {
             range,
             pass: "",
             head: head_end(transcript, ledger, options),
-            tail: tail_start(transcript, ledger, options),
+            tail,
+            middle: middle_start(transcript, ledger, options, tail),
             anchor: if policy.keeps_anchor { transcript.last_text_step() } else { None },
             last_user: transcript.last_user(),
             in_view,
@@ -148,50 +147,35 @@ impl<'a> Draft<'a> {
         self.may_fold(place) && self.ledger.fold_at(place).is_none()
     }
 
-    /// Folds a text to a few words and the handle: `[words, 2243bf1f]`. Returns whether it was folded.
+    /// Folds a text to a few words and the handle: `[words, #12.1]`. Returns whether it was folded.
     pub(crate) fn fold(&mut self, place: Place, words: &str) -> bool {
         self.fold_to(place, |tag| format!("[{words}, {tag}]"))
     }
 
-    /// Folds a text to a stub. The callback receives a tag that the stub must contain: the handle, and the handles of
-    /// the slices if the text is large.
+    /// Folds a text to a stub. The callback receives a tag that the stub must contain: the handle.
     pub(crate) fn fold_to(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
         self.may_shorten(place) && {
-            let (handles, tag) = self.tag(place);
-            self.replace(place, handles, &tag, stub)
-        }
-    }
-
-    /// Folds a text to a stub with a single handle, even if the text is large.
-    pub(crate) fn fold_without_slices(&mut self, place: Place, stub: impl FnOnce(&str) -> String) -> bool {
-        self.may_shorten(place) && {
-            let original = original_at(self.transcript, place).expect("a place holds something");
-            let handle = self.ledger.name(Original::Place(place), Hash::new(original.as_bytes()));
-            self.replace(place, vec![handle], &handle.to_string(), stub)
+            let handle = self.ledger.name_place(self.transcript, place);
+            self.replace(place, handle, stub)
         }
     }
 
     /// Returns whether a text may be folded and is longer than the shortest stub.
     fn may_shorten(&self, place: Place) -> bool {
-        self.may_fold(place) && self.place_cost(place) > self.counter.count("[folded, 000000]")
+        self.may_fold(place) && self.place_cost(place) > self.counter.count("[folded, #10.1]")
     }
 
     /// Replaces a text or its stub by a new stub, if that is shorter.
-    fn replace(
-        &mut self,
-        place: Place,
-        handles: Vec<Handle>,
-        tag: &str,
-        stub: impl FnOnce(&str) -> String,
-    ) -> bool {
+    fn replace(&mut self, place: Place, handle: Handle, stub: impl FnOnce(&str) -> String) -> bool {
         let before = self.place_cost(place);
-        let stub = stub(tag);
-        debug_assert!(stub.contains(tag), "a stub contains its handles");
+        let tag = handle.to_string();
+        let stub = stub(&tag);
+        debug_assert!(stub.contains(&tag), "a stub contains its handle");
         let tokens = self.counter.count(&stub);
         if tokens >= before {
             return false;
         }
-        self.record(Fold { place, stub: Arc::from(stub), tokens, handles, pass: self.pass }, before);
+        self.record(Fold { place, stub: Arc::from(stub), tokens, handle, pass: self.pass }, before);
         true
     }
 
@@ -201,27 +185,6 @@ impl<'a> Draft<'a> {
             Some(fold) => fold.tokens,
             None => self.ledger.original_cost(self.transcript, place) - self.saved_by_media(place),
         }
-    }
-
-    /// Assigns the handles of a text, and prints them for its stub. A large text also has a handle for each slice.
-    fn tag(&mut self, place: Place) -> (Vec<Handle>, String) {
-        let original = original_at(self.transcript, place).expect("a place holds something");
-        let handle = self.ledger.name(Original::Place(place), Hash::new(original.as_bytes()));
-        let tokens = self.ledger.original_cost(self.transcript, place);
-        let slices = slices(&original, tokens, SLICE.max(Tokens(tokens.0 / MAX_SLICES)));
-        if slices.len() < 2 {
-            return (vec![handle], handle.to_string());
-        }
-        let mut handles = vec![handle];
-        let mut tag = format!("{handle} in parts");
-        for bytes in slices {
-            let slice = Original::PlaceSlice(place, bytes.clone());
-            let handle = self.ledger.name(slice, Hash::new(original[bytes].as_bytes()));
-            tag.push(' ');
-            tag.push_str(&handle.to_string());
-            handles.push(handle);
-        }
-        (handles, tag)
     }
 
     fn record(&mut self, fold: Fold, before: Tokens) {
@@ -235,7 +198,7 @@ impl<'a> Draft<'a> {
         self.folded.push(FoldedItem {
             pass: self.pass,
             target,
-            handle: fold.handles[0],
+            handle: fold.handle,
             before,
             after: fold.tokens,
         });
@@ -331,11 +294,28 @@ impl<'a> Draft<'a> {
         n_turns >= self.policy.n_system_turns && before.iter().any(|entry| entry.step().is_some())
     }
 
+    /// The verdict of a call, with a comma; empty without a verdict.
+    pub(crate) fn outcome(&mut self, call: CallId) -> String {
+        let facts = self.analysis.facts(self.transcript, &self.policy.tools, call.step);
+        let verdict = facts.and_then(|facts| Some(facts.calls.get(usize::from(call.call))?.verdict.clone()));
+        verdict.filter(|verdict| !verdict.is_empty()).map(|verdict| verdict + ", ").unwrap_or_default()
+    }
+
+    /// Returns whether a location is not folded yet.
+    pub(crate) fn has_whole(&self, place: Place) -> bool {
+        self.ledger.fold_at(place).is_none()
+    }
+
+    /// Returns whether an entry is in the middle zone.
+    pub(crate) fn is_in_middle(&self, id: EntryId) -> bool {
+        (self.middle..self.tail).contains(&id.index())
+    }
+
     /// Returns whether an entry may be absorbed by a segment.
     pub(crate) fn may_absorb(&self, id: EntryId) -> bool {
         let i = id.index();
         let is_protected =
-            i < self.head || i >= self.tail || self.anchor == Some(id) && !self.stage.reach.tail;
+            i < self.head || i >= self.middle || self.anchor == Some(id) && !self.stage.reach.tail;
         let is_absent = matches!(self.ledger.entry_states[i], EntryState::Segment(_));
         if is_protected || is_absent || self.is_excluded(id) {
             return false;
@@ -380,7 +360,7 @@ impl<'a> Draft<'a> {
         let folds = folds.iter().map(|&i| &self.ledger.folds[i as usize]);
         let mut entry = self.transcript.entry(id).clone();
         folds.for_each(|fold| apply_fold(&mut entry, fold));
-        let parts = scan_entry((&entry, Tokens::ZERO), &self.policy.tools);
+        let parts = scan_entry(&entry, &self.policy.tools);
         Arc::new(parts.into_scan(Arc::make_mut(&mut self.analysis.lexicon)))
     }
 
@@ -394,10 +374,14 @@ impl<'a> Draft<'a> {
         EditedLines::find(self.analysis, self.transcript, &self.policy.tools, file)
     }
 
-    /// Assigns a handle to consecutive entries.
+    /// The handle of entries.
     pub(crate) fn name_entries(&mut self, entries: &[EntryId]) -> Handle {
         let Draft { ledger, analysis, transcript, .. } = self;
-        ledger.name_entries(entries, entries.iter().map(|entry| analysis.hash(transcript, *entry)))
+        ledger.name_entries(
+            transcript,
+            entries,
+            entries.iter().map(|entry| analysis.hash(transcript, *entry)),
+        )
     }
 
     /// Describes a call and its result in one line, and returns whether the call failed.
@@ -424,6 +408,7 @@ impl<'a> Draft<'a> {
     /// Adds a segment, which replaces its entries and the segments that were merged into it.
     pub(crate) fn absorb(&mut self, segment: Segment, merged: &[u32]) {
         let id = self.ledger.segments.len() as u32;
+        let old_state = self.ledger.state_note().map(|state| (state.at, state.tokens));
         let mut before = Tokens::ZERO;
         for &old in merged {
             before += self.ledger.segments[old as usize].tokens();
@@ -441,12 +426,11 @@ impl<'a> Draft<'a> {
             self.ledger.entry_states[entry.index()] = EntryState::Segment(id);
         }
         self.in_view.retain(|id| !self.ledger.is_in_segment(*id));
-        let after = segment.tokens();
+        let mut after = segment.tokens();
         self.ledger.saved_tokens += before.0 as i64 - after.0 as i64;
         let (first, last) = segment.span();
         self.first_changed = self.first_changed.min(first.index());
-        let target = FoldTarget::Entries(first, last);
-        self.folded.push(FoldedItem { pass: self.pass, target, handle: segment.handle, before, after });
+        let handle = segment.handle;
         self.ledger.live_segments.retain(|live| !merged.contains(live));
         let at = self
             .ledger
@@ -454,15 +438,36 @@ impl<'a> Draft<'a> {
             .partition_point(|&live| self.ledger.segments[live as usize].span().0 < first);
         self.ledger.live_segments.insert(at, id);
         self.ledger.segments.push(segment);
+        let new_state = self.ledger.state_note().map(|state| (state.at, state.tokens));
+        if let Some((at, tokens)) = old_state.filter(|_| new_state != old_state) {
+            before += tokens;
+            self.first_changed = self.first_changed.min(at.index());
+        }
+        if let Some((_, tokens)) = new_state.filter(|_| new_state != old_state) {
+            after += tokens;
+        }
+        let target = FoldTarget::Entries(first, last);
+        self.folded.push(FoldedItem { pass: self.pass, target, handle, before, after });
     }
 
-    /// Adds a segment if that saves tokens.
-    pub(crate) fn absorb_if_shorter(&mut self, segment: Segment, merged: &[u32]) {
-        let of_entries: Tokens = segment.entries.iter().map(|&id| self.cost(id)).sum();
-        let of_merged: Tokens = merged.iter().map(|&id| self.ledger.segments[id as usize].tokens()).sum();
-        if segment.tokens() < of_entries + of_merged {
+    /// Adds a segment if that saves more than `least` tokens.
+    pub(crate) fn absorb_if_shorter(&mut self, segment: Segment, merged: &[u32], least: Tokens) {
+        let (added, removed) = self.change_by(&segment, merged);
+        if added + least < removed {
             self.absorb(segment, merged);
         }
+    }
+
+    /// The tokens that a segment adds and removes, with those of the state.
+    fn change_by(&self, segment: &Segment, merged: &[u32]) -> (Tokens, Tokens) {
+        let of_entries: Tokens = segment.entries.iter().map(|&id| self.cost(id)).sum();
+        let of_merged: Tokens = merged.iter().map(|&id| self.ledger.segments[id as usize].tokens()).sum();
+        let (_, last) = segment.span();
+        let is_newest = self.ledger.live_segments().all(|other| other.span().1 <= last);
+        let new_state =
+            segment.state.as_ref().filter(|_| is_newest).map_or(Tokens::ZERO, |state| state.tokens);
+        let old_state = if is_newest { self.ledger.state_tokens() } else { Tokens::ZERO };
+        (segment.tokens() + new_state, of_entries + of_merged + old_state)
     }
 
     /// Scores lines by their relevance to the tail.
@@ -487,7 +492,8 @@ impl<'a> Draft<'a> {
         let is_visible = |id: &EntryId| is_included(*id) && !self.ledger.is_in_segment(*id);
         let tail: Vec<_> = (self.tail..self.transcript.len()).map(EntryId::from).filter(is_visible).collect();
         let tail: Vec<_> = tail.into_iter().map(|id| self.scan_in_view(id)).collect();
-        Relevance::new(&tail, &self.ledger.focus)
+        let user = self.last_user.and_then(|id| self.transcript.entry(id).prompt());
+        Relevance::new(&tail, &self.ledger.focus, user.map_or("", |prompt| prompt.body.as_str()))
     }
 
     /// Runs the passes of the stage until the view costs at most the target.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::actions::tool_rule::{ToolFold, ToolRule};
 use crate::fold::economy::Economy;
 use crate::fold::passes::Pass;
-use crate::model::budget::{Cadence, Strategy};
+use crate::model::budget::{Cadence, Quality, Strategy};
 use crate::model::tokens::Tokens;
 
 /// The rules of folding. All differences between policies are values of these fields.
@@ -24,6 +24,9 @@ pub struct Policy {
     pub arrival_share: u32,
     /// The newest entries, which are not folded.
     pub tail: Tail,
+    /// The size of the middle zone before the tail, in per mille of the room. Its steps keep the text and the arguments
+    /// of the agent, and a line of each result.
+    pub middle_share: u32,
     /// The oldest entries, which are not folded.
     pub head: Head,
     /// The form of folded entries.
@@ -78,7 +81,7 @@ pub enum Head {
 /// The form of folded entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digest {
-    /// Segments of the most valuable lines. They are appended, and merged after several folds.
+    /// Segments of the record. They are appended, and merged after several folds.
     Segments {
         /// The maximum size of all segments, in per mille of the room.
         share: u32,
@@ -140,14 +143,39 @@ pub struct Stage {
     pub above: u32,
     /// The target size, in per mille of the room; the policy's low mark by default.
     pub goal: Option<u32>,
-    /// The size of an appended segment, in per mille of the folded entries. Without it, segments may also be merged.
-    pub segment_share: Option<u32>,
+    /// The size of an appended segment. Without it, segments may also be merged.
+    pub segment_size: Option<SegmentSize>,
+}
+
+/// The size of an appended segment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SegmentSize {
+    /// In per mille of the folded entries.
+    Share(u32),
+    /// The size with the lowest price.
+    Cheapest(SegmentPrices),
+}
+
+/// The price of a segment, in tokens at the base price.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SegmentPrices {
+    /// Of each of its tokens, in all requests that are expected.
+    pub per_token: f64,
+    /// Of each expected use of content that it leaves out.
+    pub per_use: f64,
+}
+
+impl SegmentPrices {
+    /// The price of a segment with the content that it leaves out.
+    pub(crate) fn price(&self, tokens: Tokens, expected_uses: f32) -> f64 {
+        self.per_token * tokens.0 as f64 + self.per_use * f64::from(expected_uses)
+    }
 }
 
 impl Stage {
     /// A stage that always runs, on old steps, with the low mark of the policy as its target.
     pub(crate) fn new(name: &'static str, passes: Vec<Pass>) -> Stage {
-        Stage { name, tail: 1000, passes, reach: Reach::default(), above: 0, goal: None, segment_share: None }
+        Stage { name, tail: 1000, passes, reach: Reach::default(), above: 0, goal: None, segment_size: None }
     }
 
     /// A stage that may also fold the newest entries.
@@ -202,7 +230,7 @@ pub enum UserTextReach {
 
 impl Policy {
     /// The default instruction how to recall an original.
-    pub const RECALL: &'static str = "Recall a [handle] for the original.";
+    pub const RECALL: &'static str = "Recall #N for the original of step N.";
 
     /// Finds the rule for a tool.
     pub fn tool(&self, name: &str) -> Option<&ToolRule> {
@@ -225,6 +253,21 @@ impl Policy {
             self.economy = None;
             // Every request is counted before it is sent, so it is safe to fold only when the room is full.
             self.strategy = Strategy::Threshold(1000);
+        }
+        self
+    }
+
+    /// Changes the weight of lost content. `Faithful` also replaces an earlier trigger.
+    pub fn with_quality(mut self, quality: Quality) -> Policy {
+        match quality {
+            Quality::Balanced => {}
+            Quality::Economy => self.economy = self.economy.map(Economy::ignoring_losses),
+            Quality::Faithful => {
+                self.economy = None;
+                if self.strategy != Strategy::Off {
+                    self.strategy = Strategy::Threshold(1000);
+                }
+            }
         }
         self
     }

@@ -3,14 +3,16 @@
 //! ```text
 //! system, first user message      the head
 //! old steps                       may be folded
+//! recent steps                    the middle zone: keeps what the agent wrote, and a line of each result
 //! newest steps                    the tail: a share of the room, and a minimum number of steps
 //! ```
 
 use crate::fold::draft::DraftOptions;
 use crate::fold::ledger::Ledger;
 use crate::fold::policy::Head;
+use crate::model::location::Place;
 use crate::model::tokens::Tokens;
-use crate::model::transcript::{Entry, EntryId, Transcript};
+use crate::model::transcript::{CallId, Entry, EntryId, Transcript};
 
 /// The number of oldest entries that are not folded.
 pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, options: &DraftOptions<'_>) -> usize {
@@ -31,7 +33,7 @@ pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, options: &Draft
             // A merge of segments breaks the provider's cache anyway, so the steps before the segment are folded with
             // it.
             let is_merged = ledger.segments.iter().any(|segment| segment.tier > 0);
-            let is_merge_due = options.stage.segment_share.is_none()
+            let is_merge_due = options.stage.segment_size.is_none()
                 && ledger.live_segments.len() > options.policy.digest.max_appended();
             if is_merged || is_merge_due || options.stage.reach.tail {
                 return first_user;
@@ -68,4 +70,29 @@ pub(crate) fn tail_start(transcript: &Transcript, ledger: &Ledger, options: &Dra
         }
     }
     start
+}
+
+/// The index of the first entry of the middle zone, which ends where the tail begins.
+pub(crate) fn middle_start(
+    transcript: &Transcript,
+    ledger: &Ledger,
+    options: &DraftOptions<'_>,
+    tail: usize,
+) -> usize {
+    const LINE: Tokens = Tokens(150);
+    let DraftOptions { policy, stage, room, .. } = *options;
+    let reach = if stage.reach.tail { 0 } else { stage.tail };
+    let share = room.permille(policy.middle_share).permille(reach);
+    let mut sum = Tokens::ZERO;
+    for i in (0..tail).rev() {
+        let id = EntryId::from(i);
+        let n_calls = transcript.entry(id).step().map_or(0, |step| step.calls.len());
+        let results = (0..n_calls).map(|call| Place::Result(CallId { step: id, call: call as u16 }));
+        let saved: Tokens = results.map(|place| ledger.original_cost(transcript, place) - LINE).sum();
+        sum += transcript.tokens(id) - saved;
+        if sum > share || ledger.is_in_segment(id) {
+            return i + 1;
+        }
+    }
+    0
 }

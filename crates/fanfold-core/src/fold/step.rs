@@ -265,7 +265,7 @@ fn apply_event(ledger: &mut Ledger, transcript: &Transcript, event: &Event) -> b
         }
         Event::Focused(topic) => ledger.focus.clone_from(topic),
         Event::Unfolded(handle) => {
-            let Some(original) = ledger.original(*handle).cloned() else { return false };
+            let Some(original) = ledger.original(transcript, *handle) else { return false };
             return unfold(ledger, transcript, &original.entries(), Pin::Yes);
         }
         Event::CacheExpired => ledger.account.mark_cold(),
@@ -387,16 +387,18 @@ fn fold_if_it_pays(
     ledger.account = account;
     let Some(first) = first else { return };
     // The size of the segment is known only after it is written. Keep a copy of the ledger to roll back, unless even a
-    // fold that saves nothing is within the limit.
+    // fold that saves nothing is within the limit and losses have no price.
     let is_safe = ledger.account.is_affordable(
         ledger.account.view,
         ledger.account.cached_before(first),
         &economy,
         prices,
     );
-    let before = (!is_safe).then(|| ledger.clone());
+    let before = (!is_safe || economy.loss_weight > 0).then(|| ledger.clone());
     let mut attempt = StepOutcome::default();
-    let stage = economy.stage(ledger.account.backlog.foldable);
+    let stage = economy.stage(&ledger.account, prices);
+    let n_segments = ledger.segments.len();
+    let use_price = economy.use_price(ledger.account.view, prices);
     let range = Some((EntryId::from(first), EntryId::from(tail - 1)));
     fold_range(
         ledger,
@@ -406,8 +408,15 @@ fn fold_if_it_pays(
         range,
         &mut attempt,
     );
+    let new_segments = &ledger.segments[n_segments..];
+    let loss: f64 = new_segments.iter().map(|segment| use_price * f64::from(segment.expected_uses)).sum();
+    let receipt = ledger.receipts.last().filter(|_| attempt.is_changed);
+    let is_worth_it = receipt.is_none_or(|receipt| {
+        let saved = (receipt.saved(), receipt.price.unwrap_or_default());
+        economy.exceeds_loss(&ledger.account, prices, saved, loss)
+    });
     match before {
-        Some(before) if !ledger.account.is_within_limit(&economy, prices) => *ledger = before,
+        Some(before) if !is_worth_it || !ledger.account.is_within_limit(&economy, prices) => *ledger = before,
         _ => {
             outcome.is_changed |= attempt.is_changed;
             outcome.notices.extend(attempt.notices);
@@ -455,8 +464,7 @@ fn fold_range(
     ledger.last_usage = None;
     let is_policy_fold = !reason.is_of_newest() && !matches!(reason, Reason::Economy(_));
     if is_policy_fold {
-        let is_weak = (before - after).0 * 10 < before.0;
-        ledger.n_weak_folds = if is_weak { ledger.n_weak_folds + 1 } else { 0 };
+        ledger.count_gain(before, after);
     }
     outcome.is_changed = true;
     // A fold of new results changes no cached prefix.

@@ -166,6 +166,50 @@ impl FromStr for Cadence {
     }
 }
 
+/// The weight of content that a fold for economy takes out of view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quality {
+    /// No weight: the lowest bill without recalls.
+    Economy,
+    /// The price of the recalls that are expected.
+    Balanced,
+    /// Entries are folded only when the window is full.
+    Faithful,
+}
+
+impl Quality {
+    /// The names accepted by `from_str`.
+    pub const NAMES: [&'static str; 3] = ["economy", "balanced", "faithful"];
+}
+
+impl fmt::Display for Quality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Quality::Economy => "economy",
+            Quality::Balanced => "balanced",
+            Quality::Faithful => "faithful",
+        })
+    }
+}
+
+/// The text is not the name of a quality.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown quality `{0}`: expected economy, balanced or faithful")]
+pub struct QualityError(String);
+
+impl FromStr for Quality {
+    type Err = QualityError;
+
+    fn from_str(name: &str) -> Result<Quality, QualityError> {
+        match name {
+            "economy" => Ok(Quality::Economy),
+            "balanced" => Ok(Quality::Balanced),
+            "faithful" => Ok(Quality::Faithful),
+            other => Err(QualityError(other.to_owned())),
+        }
+    }
+}
+
 /// How full the room is. Each level is reported to the user once until the next fold, and never to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Pressure {

@@ -2,13 +2,20 @@
 
 use crate::model::tokens::Tokens;
 
-/// A provider's input prices, as multiples of its base price, and the rules of its prompt cache.
+/// The size of the call that recalls content.
+const RECALL_CALL: Tokens = Tokens(60);
+/// The size of the excerpt that a recall returns.
+const RECALL_EXCERPT: Tokens = Tokens(500);
+
+/// A provider's prices, as multiples of its base price, and the rules of its prompt cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prices {
     /// The price of a token written to the cache.
     pub write: f64,
     /// The price of a token read from the cache.
     pub read: f64,
+    /// The price of a token of output.
+    pub output: f64,
     /// The lifetime of a cached prefix after its last use, in seconds; `None` if unlimited.
     pub lifetime: Option<u64>,
     /// The minimum size of a cached prefix.
@@ -45,6 +52,7 @@ impl Prices {
         Prices {
             write: 1.0,
             read: 1.0,
+            output: 5.0,
             lifetime: None,
             minimum: Tokens::ZERO,
             boundary: CacheBoundary::AnyMessage,
@@ -64,6 +72,13 @@ impl Prices {
         }
         let cached = if cached < self.minimum { Tokens::ZERO } else { cached };
         self.read * cached.0 as f64 + self.write * (tokens - cached).0 as f64
+    }
+
+    /// The cost of a recall from a view, in tokens at the base price: one more request that reads the view from the
+    /// cache, the call as its output, and the excerpt that comes back.
+    pub fn recall_cost(&self, view: Tokens) -> f64 {
+        let input = self.base_cost(view + RECALL_EXCERPT, view);
+        self.cliff_factor(view + RECALL_EXCERPT) * (input + self.output * RECALL_CALL.0 as f64)
     }
 
     /// The price difference between writing a token to the cache and reading it.

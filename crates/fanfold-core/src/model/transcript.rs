@@ -348,6 +348,10 @@ pub struct Turn {
 pub struct Transcript {
     entries: Vec<Entry>,
     tokens: Vec<Tokens>,
+    /// The steps in order: step `n` is at index `n - 1`.
+    steps: Vec<EntryId>,
+    /// For each entry, the number of steps up to and including it.
+    n_steps_upto: Vec<u32>,
     tools: Tokens,
     opening: Tokens,
     total: Tokens,
@@ -386,8 +390,13 @@ impl Transcript {
         let tokens = entry.tokens(counter);
         self.total += tokens;
         self.tokens.push(tokens);
+        let id = EntryId::from(self.entries.len());
+        if entry.step().is_some() {
+            self.steps.push(id);
+        }
+        self.n_steps_upto.push(self.steps.len() as u32);
         self.entries.push(entry);
-        EntryId::from(self.entries.len() - 1)
+        id
     }
 
     /// Sets the result of a running call. Returns false if there is no such call or it has a result.
@@ -418,6 +427,22 @@ impl Transcript {
     /// One entry.
     pub fn entry(&self, id: EntryId) -> &Entry {
         &self.entries[id.index()]
+    }
+
+    /// The number of a step, counted from 1; `None` for a prompt.
+    pub fn step_number(&self, id: EntryId) -> Option<u32> {
+        self.entries.get(id.index())?.step()?;
+        Some(self.n_steps_upto[id.index()])
+    }
+
+    /// The step with a number.
+    pub fn step_by_number(&self, number: u32) -> Option<EntryId> {
+        self.steps.get(number.checked_sub(1)? as usize).copied()
+    }
+
+    /// The number of steps.
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
     }
 
     /// One call, with its result.
@@ -478,7 +503,7 @@ impl Transcript {
 
     /// The newest step.
     pub fn last_step(&self) -> Option<EntryId> {
-        self.entries.iter().rposition(|entry| entry.step().is_some()).map(EntryId::from)
+        self.steps.last().copied()
     }
 
     /// The newest user message.

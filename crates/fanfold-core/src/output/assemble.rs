@@ -16,6 +16,7 @@ pub(crate) fn assemble(transcript: &Transcript, ledger: &Ledger) -> View {
 
 /// Appends the entries from index `from` on to a view.
 pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, from: usize) {
+    let (state, summary) = (ledger.state_note(), ledger.summary_in_view());
     for i in from..transcript.len() {
         let id = EntryId::from(i);
         match ledger.entry_states.get(i).unwrap_or(&EntryState::Whole) {
@@ -35,7 +36,10 @@ pub(crate) fn grow(view: &mut View, transcript: &Transcript, ledger: &Ledger, fr
                 }
             }
         }
-        if let Some(summary) = ledger.summary_in_view().filter(|summary| summary.after == id) {
+        if let Some(state) = state.filter(|state| state.at == id) {
+            view.items.push(Item::Note { text: Arc::clone(&state.text), voice: Voice::Fanfold });
+        }
+        if let Some(summary) = summary.as_ref().filter(|summary| summary.after == id) {
             view.items.push(Item::Note { text: Arc::clone(&summary.text), voice: Voice::Fanfold });
         }
     }

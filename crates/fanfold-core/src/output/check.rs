@@ -68,7 +68,7 @@ pub fn check(transcript: &Transcript, ledger: &Ledger, view: &View, budget: Budg
         }
     }
     check_completeness(transcript, ledger, view)?;
-    match view.handles.iter().find(|handle| ledger.original(**handle).is_none()) {
+    match view.handles.iter().find(|handle| ledger.original(transcript, **handle).is_none()) {
         Some(handle) => Err(ViewFault::BrokenHandle(handle.to_string())),
         None => Ok(()),
     }
@@ -126,9 +126,9 @@ fn check_edit(transcript: &Transcript, ledger: &Ledger, place: Place, stub: &str
         return Err(ViewFault::UserText(id.0));
     }
     let fold = ledger.fold_at(place).ok_or(ViewFault::BrokenStub(id.0))?;
-    let has_handles = fold.handles.iter().all(|handle| stub.contains(&handle.to_string()));
+    let has_handle = stub.contains(&fold.handle.to_string());
     let has_original = original_at(transcript, place).is_some();
-    if has_handles && has_original { Ok(()) } else { Err(ViewFault::BrokenStub(id.0)) }
+    if has_handle && has_original { Ok(()) } else { Err(ViewFault::BrokenStub(id.0)) }
 }
 
 /// Returns whether a receipt reports that a user message was shortened.

@@ -38,7 +38,7 @@ pub enum SummaryStatus {
         /// The free room.
         free: Tokens,
     },
-    /// There is no summary for this reason; the digest is used instead.
+    /// There is no summary for this reason; the view has only the record.
     FellBack(String),
     /// There is no summary for this reason, and nothing was folded without one.
     Aborted(String),
@@ -124,7 +124,7 @@ fn note(report: &FoldReport, status: FoldStatus) -> Option<String> {
             Some(format!("{why}; the previous summary stays in the view, and nothing is lost"))
         }
         (SummaryStatus::FellBack(why), _) => {
-            Some(format!("{why}; the digest, which needs no model, is used instead, and nothing is lost"))
+            Some(format!("{why}; the record, which needs no model, is used instead, and nothing is lost"))
         }
         (_, FoldStatus::Nothing) => report.why_nothing.clone(),
         _ if report.after > report.before => {
@@ -182,7 +182,7 @@ mod tests {
             FoldReport { after, n_folds: 3, summary, ..FoldReport::default() },
             FoldStatus::FellBack,
             "folded 3 times, without a summary by a model: 12,000 → 5,000 tokens, for a room of 20,000\nthe model \
-             fell silent for 60 seconds; the digest, which needs no model, is used instead, and nothing is lost",
+             fell silent for 60 seconds; the record, which needs no model, is used instead, and nothing is lost",
         );
         let summary = SummaryStatus::FellBack("the model fell silent for 60 seconds".to_owned());
         check(

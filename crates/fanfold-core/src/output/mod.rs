@@ -4,6 +4,7 @@ pub(crate) mod assemble;
 pub(crate) mod check;
 pub(crate) mod recount;
 pub(crate) mod recall;
+pub(crate) mod search;
 pub(crate) mod pressure;
 pub(crate) mod metrics;
 pub(crate) mod feedback;

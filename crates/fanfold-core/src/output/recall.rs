@@ -1,4 +1,6 @@
 //! Recalls originals: whole, by line numbers, or the lines that match a search.
+//!
+//! An address opens straight from the transcript, whether or not a fold has recorded it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,10 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::fold::ledger::Ledger;
-use crate::fold::originals::{Original, Originals, content_of, read_original};
-use crate::model::handle::{Handle, Hash};
+use crate::fold::originals::{Original, content_of, original_at_address, read_original};
+use crate::model::handle::{Address, Handle, Hash};
 use crate::model::location::{original_at, places_of};
-use crate::model::transcript::{EntryId, Transcript};
+use crate::model::tokens::thousands;
+use crate::model::transcript::{Call, EntryId, Transcript};
 
 /// The requested part of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,6 +37,14 @@ pub enum RecallError {
     /// No fold of this session has the handle.
     #[error("no original has the handle {0}")]
     Unknown(Handle),
+    /// The transcript has nothing at the address.
+    #[error("there is no {handle}: {existing}")]
+    NoSuchPlace {
+        /// The handle.
+        handle: Handle,
+        /// The number of steps of the transcript, and the number of calls if only the call is missing.
+        existing: String,
+    },
     /// The requested lines do not exist.
     #[error("{handle} has {lines} lines; {} not among them", describe_lines(.from, .to))]
     NoSuchLines {
@@ -46,6 +57,47 @@ pub enum RecallError {
         /// The last requested line.
         to: usize,
     },
+}
+
+impl RecallError {
+    /// The error for a handle that names nothing in a transcript. It contains the number of steps.
+    pub fn not_found(transcript: &Transcript, handle: Handle) -> RecallError {
+        let Some(address) = handle.address() else { return RecallError::Unknown(handle) };
+        let n_steps = transcript.n_steps();
+        let mut existing = format!("the conversation has {}", counted(n_steps, "step"));
+        let of_call = match address {
+            Address::Result(step, call) | Address::Arguments(step, call) => Some((step, call, None)),
+            Address::ResultMedia(step, call, media) => Some((step, call, Some(media))),
+            Address::EntryText(_) | Address::EntryMedia(..) => {
+                existing = format!("{existing} and {}", counted(transcript.len(), "entry"));
+                None
+            }
+            _ => None,
+        };
+        let step =
+            of_call.and_then(|(number, ..)| transcript.entry(transcript.step_by_number(number)?).step());
+        if let (Some(step), Some((number, call, _))) = (step, of_call) {
+            let calls = match step.calls.get(call as usize - 1) {
+                None => format!("step {number} has {}", counted(step.calls.len(), "call")),
+                Some(Call { result: None, .. }) => format!("call {call} of step {number} has no result yet"),
+                Some(Call { result: Some(outcome), .. }) => {
+                    let n_media = outcome.media.len();
+                    format!("the result of call {call} of step {number} has {n_media} images and files")
+                }
+            };
+            existing = format!("{calls}, and {existing}");
+        }
+        RecallError::NoSuchPlace { handle, existing }
+    }
+}
+
+/// Prints a number with its noun: `1 step`, `2 steps`.
+fn counted(n: usize, noun: &str) -> String {
+    match (n, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{} {stem}ies", thousands(n as u64)),
+        (_, None) => format!("{} {noun}s", thousands(n as u64)),
+    }
 }
 
 /// Describes a range of lines as the user wrote it; the last line of an open range is `usize::MAX`.
@@ -64,8 +116,9 @@ pub fn recall(
     handle: Handle,
     extent: &Extent,
 ) -> Result<String, RecallError> {
-    let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
-    extent.extract(content_of(transcript, &ledger.originals, original), handle)
+    let original =
+        ledger.original(transcript, handle).ok_or_else(|| RecallError::not_found(transcript, handle))?;
+    extent.extract(content_of(transcript, &ledger.originals, &original), handle)
 }
 
 /// Returns the full texts that contain the original behind a handle, each with the byte range of the original in it.
@@ -76,32 +129,32 @@ pub(crate) fn recall_in_context(
     ledger: &Ledger,
     handle: Handle,
 ) -> Result<Vec<(String, Range<usize>)>, RecallError> {
-    let original = ledger.original(handle).ok_or(RecallError::Unknown(handle))?;
+    let original =
+        ledger.original(transcript, handle).ok_or_else(|| RecallError::not_found(transcript, handle))?;
     let mut out = Vec::new();
-    add_containing_texts(transcript, &ledger.originals, original, &mut out);
+    add_containing_texts(transcript, ledger, &original, &mut out);
     Ok(out)
 }
 
 fn add_containing_texts(
     transcript: &Transcript,
-    originals: &Originals,
+    ledger: &Ledger,
     original: &Original,
     out: &mut Vec<(String, Range<usize>)>,
 ) {
+    let content = |original: &Original| content_of(transcript, &ledger.originals, original);
     match original {
-        Original::PlaceSlice(place, bytes) => {
-            out.push((content_of(transcript, originals, &Original::Place(*place)), bytes.clone()));
-        }
+        Original::PlaceSlice(place, bytes) => out.push((content(&Original::Place(*place)), bytes.clone())),
         Original::EntrySlice(entry, bytes) => {
-            out.push((content_of(transcript, originals, &Original::Entries(vec![*entry])), bytes.clone()));
+            out.push((content(&Original::Entries(vec![*entry])), bytes.clone()));
         }
         Original::Several(_, handles) => {
-            for (part, _) in handles.iter().filter_map(|handle| originals.get(handle)) {
-                add_containing_texts(transcript, originals, part, out);
+            for part in handles.iter().filter_map(|handle| ledger.original(transcript, *handle)) {
+                add_containing_texts(transcript, ledger, &part, out);
             }
         }
         Original::Place(_) | Original::Text(..) | Original::Entries(_) => {
-            let text = content_of(transcript, originals, original);
+            let text = content(original);
             let range = 0..text.len();
             out.push((text, range));
         }
@@ -142,10 +195,12 @@ impl Extent {
     }
 }
 
-/// Finds a text, the arguments or a result by its handle, without a ledger.
-///
-/// A handle is derived from the content, so an original can be found without knowing how it was folded.
+/// Finds an original without a ledger: anything by its address, or a text, the arguments or a result by the hash of its
+/// content.
 pub fn find_by_content(transcript: &Transcript, handle: Handle) -> Option<Arc<str>> {
+    if let Some(original) = original_at_address(transcript, handle) {
+        return read_original(transcript, &original, &|_| None, 0).map(Arc::from);
+    }
     let has_handle = |content: &Arc<str>| handle.matches(Hash::new(content.as_bytes()));
     for (i, entry) in transcript.entries().iter().enumerate() {
         let found = places_of(entry, EntryId::from(i))
@@ -169,7 +224,9 @@ pub fn open_original(
 ) -> Option<String> {
     // Stored references may be corrupt and form a cycle.
     const DEEPEST: usize = 64;
-    read_original(transcript, original, &|handle| parts.get(handle), DEEPEST)
+    let part =
+        |handle: &Handle| parts.get(handle).cloned().or_else(|| original_at_address(transcript, *handle));
+    read_original(transcript, original, &part, DEEPEST)
 }
 
 fn search(content: &str, text: &str, around: usize) -> String {

@@ -10,18 +10,18 @@ use crate::fold::ledger::Ledger;
 use crate::fold::policy::Policy;
 use crate::model::location::Place;
 use crate::model::transcript::{CallId, EntryId, Transcript};
+use crate::record::names::PathNames;
+use crate::record::standing::{Standing, numbered_steps};
+use crate::record::state::{StateSection, work_state};
+use crate::select::analysis::Analysis;
 
 /// A summary of the agent's work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkingContext {
     /// The files that were read, newest last.
     pub files: Vec<SeenFile>,
-    /// The files that were changed, newest last.
-    pub edited: Vec<String>,
-    /// The newest result of each test command: the command and its outcome.
-    pub verdicts: Vec<(String, String)>,
-    /// The errors of commands whose newest run failed.
-    pub open_errors: Vec<String>,
+    /// The state of the work: changed files, test runs, open failures. The record states the same.
+    pub state: Vec<StateSection>,
     /// The newest git command and the number of lines that it printed.
     pub git: Option<String>,
 }
@@ -49,8 +49,6 @@ pub struct SeenFile {
 pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy) -> WorkingContext {
     let mut seen: BTreeMap<String, SeenFile> = BTreeMap::new();
     let mut context = WorkingContext::default();
-    let mut runs: BTreeMap<String, (usize, Option<String>)> = BTreeMap::new();
-    let mut verdicts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for (i, entry) in transcript.entries().iter().enumerate() {
         let Some(step) = entry.step() else { continue };
         for (n, call) in step.calls.iter().enumerate() {
@@ -61,18 +59,7 @@ pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy
             let has_failed = status.verdict == Verdict::Failed;
             if !has_failed {
                 record_reads(&mut seen, &deed, i, is_visible(ledger, id));
-                record_changes(&mut seen, &mut context.edited, &deed);
-            }
-            if deed.verb == Verb::Run {
-                runs.insert(deed.target.clone(), (i, status.error.clone().filter(|_| has_failed)));
-            }
-            if deed.is_test {
-                let result = match (status.tests, has_failed) {
-                    (Some(tests), _) => format!("{} passed, {} failed", tests.passed, tests.failed),
-                    (None, true) => "failed".to_owned(),
-                    (None, false) => "passed".to_owned(),
-                };
-                verdicts.insert(deed.target.clone(), (i, result));
+                record_changes(&mut seen, &deed);
             }
             if deed.target.starts_with("git ") && deed.verb == Verb::Run {
                 context.git = Some(format!("{} ({} lines)", deed.target, status.n_lines));
@@ -81,13 +68,15 @@ pub fn working_context(transcript: &Transcript, ledger: &Ledger, policy: &Policy
     }
     context.files = seen.into_values().collect();
     context.files.sort_by_key(|file| file.last_read_at);
-    let mut verdicts: Vec<_> = verdicts.into_iter().map(|(run, (at, result))| (at, run, result)).collect();
-    verdicts.sort();
-    context.verdicts = verdicts.into_iter().map(|(_, run, result)| (run, result)).collect();
-    let mut errors: Vec<_> = runs.into_values().filter_map(|(at, error)| Some((at, error?))).collect();
-    errors.sort();
-    context.open_errors = errors.into_iter().map(|(_, error)| error).collect();
+    context.state = state(transcript, policy);
     context
+}
+
+/// The state after the last step.
+fn state(transcript: &Transcript, policy: &Policy) -> Vec<StateSection> {
+    let mut analysis = Analysis::default();
+    let steps = numbered_steps(&mut analysis, transcript, &policy.tools, transcript.len());
+    work_state(&steps, &Standing::new(&steps), &mut PathNames::new(&steps))
 }
 
 fn is_visible(ledger: &Ledger, id: CallId) -> bool {
@@ -123,13 +112,11 @@ fn record_reads(seen: &mut BTreeMap<String, SeenFile>, deed: &Action, at: usize,
     }
 }
 
-fn record_changes(seen: &mut BTreeMap<String, SeenFile>, edited: &mut Vec<String>, deed: &Action) {
+fn record_changes(seen: &mut BTreeMap<String, SeenFile>, deed: &Action) {
     for path in &deed.changes {
         if let Some(file) = seen.get_mut(path) {
             file.is_changed_since = true;
         }
-        edited.retain(|other| other != path);
-        edited.push(path.clone());
     }
 }
 
@@ -181,12 +168,9 @@ impl fmt::Display for WorkingContext {
             lines[surplus..].iter().try_for_each(|line| writeln!(f, "- {line}"))
         };
         section("files seen", self.files.iter().map(SeenFile::to_string).collect())?;
-        section("files changed", self.edited.clone())?;
-        section(
-            "last test runs",
-            self.verdicts.iter().map(|(run, result)| format!("{run}: {result}")).collect(),
-        )?;
-        section("open errors", self.open_errors.clone())?;
+        for StateSection { title, items } in &self.state {
+            section(title, items.clone())?;
+        }
         section("repository", self.git.iter().cloned().collect())
     }
 }
@@ -230,12 +214,12 @@ result  test result: FAILED. 3 passed; 1 failed; 0 ignored
                 files seen:
                 - src/a.rs lines 1–10, 900–910, read 2 times
                 - src/b.rs; changed since: read again before editing
-                files changed:
-                - src/b.rs
-                last test runs:
-                - cargo test: 3 passed, 1 failed
-                open errors:
-                - test result: FAILED. 3 passed; 1 failed; 0 ignored
+                changed:
+                - src/b.rs +1 −1 (#4)
+                tests:
+                - `cargo test` → 1 failed, 3 passed (#5: test result: FAILED. 3 passed; 1 failed; 0 ignored)
+                open:
+                - test result: FAILED. 3 passed; 1 failed; 0 ignored (#5)
             "#]],
         );
     }

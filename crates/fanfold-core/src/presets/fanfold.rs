@@ -1,4 +1,4 @@
-//! The policy `fanfold`: user text stays, folds are rare and deep, and a digest keeps the most valuable lines.
+//! The policy `fanfold`: user text stays, folds are rare and deep, and a record accounts for folded steps.
 
 use crate::actions::tool_rule::{ToolFold, ToolRule};
 use crate::fold::economy::Economy;
@@ -19,6 +19,7 @@ impl Policy {
             low_mark: 565,
             arrival_share: 330,
             tail: Tail { share: 40, steps: 1, results: 0, ceiling: 1500 },
+            middle_share: 50,
             head: Head::FirstTurn { steps: 1, share: 20 },
             digest: Digest::Segments { share: 550, max_tokens: Tokens(40_000), max_appended: 3 },
             stages: stages(),
@@ -32,15 +33,16 @@ impl Policy {
 
 fn economy() -> Economy {
     Economy {
-        tail: Tokens(1_500),
+        tail: Tokens(3_500),
         min_steps: 3,
         kept_share: 245,
         full_share_limit: Tokens(6_000),
         min_saving: Tokens(5_000),
-        delay: 1400,
+        delay: 2000,
         max_payback_requests: 12,
         min_repeat: Tokens(200),
         cost_limit: 1000,
+        loss_weight: 1000,
     }
 }
 
@@ -48,7 +50,7 @@ fn economy() -> Economy {
 fn stages() -> Vec<Stage> {
     // Measured: of what is used later, a segment keeps more than condensed results do. So condensing comes after it,
     // for steps that must stay.
-    let first = [TOOL_RULES, DEDUPE, MEDIA, REASONING, ANCHOR, DIGEST];
+    let first = [TOOL_RULES, DEDUPE, MEDIA, REASONING, ANCHOR, MIDDLE, DIGEST];
     let more = [OVERTAKEN, ARGUMENTS, CONDENSE, ONE_LINE];
     let smaller = |name, tail| Stage {
         tail,

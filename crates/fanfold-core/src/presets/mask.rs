@@ -6,7 +6,7 @@
 //! say     that is all
 //! ->
 //! call    read notes.md
-//! result  [1 lines omitted, 529884]
+//! result  [1 lines omitted, #1.1]
 //! say     that is all
 //! ```
 

@@ -33,6 +33,7 @@ pub const ALL_PASSES: &[Pass] = &[
     REASONING,   // old reasoning
     ARGUMENTS,   // long arguments of old calls
     CONDENSE,    // long results, by their kind
+    MIDDLE,      // results of the middle zone to one line
     ONE_LINE,    // old results to one line
     ANCHOR,      // results next to the newest text of the agent
     DIGEST,      // whole old steps into a segment
@@ -76,6 +77,7 @@ impl Policy {
             low_mark: 0,
             arrival_share: 1000,
             tail: Tail { share: 0, steps: 0, results: 0, ceiling: 1000 },
+            middle_share: 0,
             head: Head::FirstTurn { steps: 0, share: 0 },
             digest: Digest::Marker,
             stages: Vec::new(),

@@ -3,39 +3,18 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::examples::header_with;
+use crate::examples::{FourBytes, example, header_with};
 use crate::fold::draft::{Draft, DraftOptions};
 use crate::fold::economy::Economy;
 use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::policy::{Head, LateSystemReach, Policy, Reach, Stage, Tail, UserTextReach};
 use crate::model::budget::Budget;
 use crate::model::parallel::Sequential;
-use crate::model::tokens::{Count, FrameCosts, Tokens};
+use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::notation::{parse, print_view};
 use crate::output::assemble::assemble;
 use crate::select::analysis::Analysis;
-
-/// Counts four bytes as one token, so that short lines of real text are large enough to fold.
-struct FourBytes;
-
-impl Count for FourBytes {
-    fn count(&self, text: &str) -> Tokens {
-        Tokens(text.len().div_ceil(4) as u64)
-    }
-
-    fn frame(&self) -> FrameCosts {
-        FrameCosts { message: Tokens(1), call: Tokens(1), media: Tokens(50) }
-    }
-
-    fn name(&self) -> &str {
-        "four bytes"
-    }
-
-    fn is_exact(&self) -> bool {
-        true
-    }
-}
 
 #[test]
 fn header_examples_match_the_passes() {
@@ -66,6 +45,7 @@ fn run_on(pass: Pass, before: &str) -> String {
     let mut policy = found.unwrap_or_else(Policy::fanfold);
     let steps = usize::from(matches!(pass.name, "anchor" | "digest" | "summary" | "call_lines" | "drop"));
     policy.tail = Tail { share: 0, steps, results: 0, ceiling: 1000 };
+    policy.middle_share = if pass.name == "middle" { 1000 } else { 0 };
     policy.keeps_anchor = pass.name == "anchor";
     policy.long_result_chars = 40;
     policy.arrival_share = 700;
@@ -87,7 +67,7 @@ fn run_on(pass: Pass, before: &str) -> String {
     // Without a tail, `squeeze` shortens as far as necessary.
     let tail = if pass.name == "squeeze" { 0 } else { 1000 };
     let stage =
-        Stage { name: "test", tail, passes: vec![pass], reach, above: 0, goal: None, segment_share: None };
+        Stage { name: "test", tail, passes: vec![pass], reach, above: 0, goal: None, segment_size: None };
     let mut transcript = Transcript::new();
     for entry in parse(before).expect("valid notation") {
         transcript.append(entry, &FourBytes);
@@ -102,7 +82,8 @@ fn run_on(pass: Pass, before: &str) -> String {
             visible_lines.add_results(EntryId::from(i), step, |_| true);
         }
     }
-    let room = Budget::with_reserve(Tokens(400), Tokens::ZERO).room();
+    let window = if pass.name == "digest" { Tokens(700) } else { Tokens(400) };
+    let room = Budget::with_reserve(window, Tokens::ZERO).room();
     let options = DraftOptions {
         counter: &FourBytes,
         parallel: &Sequential,
@@ -122,22 +103,4 @@ fn run_on(pass: Pass, before: &str) -> String {
     draft.run(target);
     draft.finish();
     print_view(&transcript, &assemble(&transcript, &ledger))
-}
-
-/// The example in the header of a file: before and after, separated by a line `->` or by a column of arrows.
-fn example(header: &[String]) -> Option<(String, String)> {
-    let start = header.iter().position(|line| *line == "```text")? + 1;
-    let end = start + header[start..].iter().position(|line| *line == "```")?;
-    let lines = &header[start..end];
-    if let Some(arrow) = lines.iter().position(|line| *line == "->") {
-        return Some((lines[..arrow].join("\n"), lines[arrow + 1..].join("\n")));
-    }
-    let arrow = lines.iter().find_map(|line| line.find(" ->  "))? + 1;
-    let right = arrow + 4;
-    let cut = |line: &String| {
-        let (left, right) = line.split_at_checked(right).unwrap_or((line.as_str(), ""));
-        (left.replace(" ->  ", "").trim_end().to_owned(), right.to_owned())
-    };
-    let (left, right): (Vec<_>, Vec<_>) = lines.iter().map(cut).unzip();
-    Some((left.join("\n"), right.join("\n")))
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::actions::tool_rule::ToolRule;
 use crate::actions::{Action, parse_action_with_rules};
+use crate::facts::StepFacts;
 use crate::model::handle::Hash;
 use crate::model::parallel::ParallelMap;
 use crate::model::script::write_script;
-use crate::model::transcript::{CallId, EntryId, Transcript};
+use crate::model::transcript::{CallId, Entry, EntryId, Speaker, Transcript};
 use crate::select::scan::{LocalScan, Scan, scan_entries, scan_entry};
 use crate::select::scorer::{AtomValues, Lexicon};
 use crate::text::condense::CachedOutlines;
@@ -29,6 +30,8 @@ pub struct Analysis {
     /// The calls that edited a part of a file.
     edits: EditCalls,
     pub(crate) outlines: CachedOutlines,
+    /// The facts of each step.
+    facts: BTreeMap<EntryId, Arc<StepFacts>>,
 }
 
 /// The calls that edited a part of a file, among the first entries.
@@ -44,14 +47,11 @@ impl Analysis {
         if let Some(scan) = self.scans.get(&id) {
             return Arc::clone(scan);
         }
-        self.add_scan(id, scan_entry((transcript.entry(id), transcript.tokens(id)), rules))
+        self.add_scan(id, scan_entry(transcript.entry(id), rules))
     }
 
     fn add_scan(&mut self, id: EntryId, scan: LocalScan) -> Arc<Scan> {
         let scan = Arc::new(scan.into_scan(Arc::make_mut(&mut self.lexicon)));
-        if let Some(hash) = scan.hash {
-            self.hashes.insert(id, hash);
-        }
         self.scans.insert(id, Arc::clone(&scan));
         scan
     }
@@ -75,11 +75,7 @@ impl Analysis {
         end: usize,
     ) {
         let new = self.lexicon.n_indexed()..end;
-        let with_tokens = |i: usize| {
-            let id = EntryId::from(i);
-            (transcript.entry(id), transcript.tokens(id))
-        };
-        let entries: Vec<_> = new.clone().map(with_tokens).collect();
+        let entries: Vec<&Entry> = new.clone().map(|i| transcript.entry(EntryId::from(i))).collect();
         for (i, scan) in new.zip(scan_entries(&entries, rules, parallel)) {
             let scan = self.add_scan(EntryId::from(i), scan);
             Arc::make_mut(&mut self.lexicon).index(transcript, &scan);
@@ -107,6 +103,27 @@ impl Analysis {
         Arc::clone(&self.edits.calls)
     }
 
+    /// The facts of a step; `None` for a prompt.
+    pub(crate) fn facts(
+        &mut self,
+        transcript: &Transcript,
+        rules: &[ToolRule],
+        id: EntryId,
+    ) -> Option<Arc<StepFacts>> {
+        if let Some(facts) = self.facts.get(&id) {
+            return Some(Arc::clone(facts));
+        }
+        let step = transcript.entry(id).step()?;
+        let next = transcript.entries().get(id.index() + 1);
+        let is_answered = next.and_then(Entry::prompt).is_some_and(|next| next.speaker == Speaker::Harness);
+        let facts = Arc::new(StepFacts::new(step, step.calls.is_empty() && !is_answered, rules));
+        // The next entry decides whether the text is a report.
+        if next.is_some() {
+            self.facts.insert(id, Arc::clone(&facts));
+        }
+        Some(facts)
+    }
+
     /// The hash of an entry's script.
     pub(crate) fn hash(&mut self, transcript: &Transcript, entry: EntryId) -> Hash {
         *self.hashes.entry(entry).or_insert_with(|| hash_of_entry(transcript, entry))
@@ -115,6 +132,7 @@ impl Analysis {
     /// Drops everything that depends on the results of a step, because one of them is about to arrive.
     pub(crate) fn invalidate(&mut self, step: EntryId) {
         self.hashes.remove(&step);
+        self.facts.remove(&step);
         self.scans.remove(&step);
         if step.index() < self.lexicon.n_indexed() {
             // Entries cannot be removed from the lexicon, and scans refer to its ids.

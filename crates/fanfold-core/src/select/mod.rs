@@ -3,7 +3,6 @@
 pub(crate) mod analysis;
 pub(crate) mod scan;
 pub(crate) mod scorer;
-pub(crate) mod candidates;
 pub(crate) mod chooser;
 pub(crate) mod edited_lines;
 pub(crate) mod visible_lines;

@@ -7,17 +7,13 @@ use std::ops::Range;
 use memchr::{memchr_iter, memmem, memrchr2};
 
 use crate::actions::tool_rule::ToolRule;
-use crate::actions::{Action, describe_with_failure, parse_action_with_rules, short_name};
-use crate::model::handle::Hash;
+use crate::actions::{Action, describe_with_failure, parse_action_with_rules};
 use crate::model::parallel::{ParallelMap, parallel_map};
 use crate::model::script::{EntryPart, each_part};
-use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, Entry};
 use crate::select::scorer::{AtomId, AtomIds, Lexicon};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
 use crate::text::compact_json::CompactJson;
-use crate::text::copied_lines::{LineHash, hash_of_unnumbered, is_copyable, without_number};
-use crate::text::slices::{SLICE, slices};
 use crate::text::words::{Word, last_words};
 
 /// A scanned entry, with atoms numbered by the session's lexicon.
@@ -25,10 +21,6 @@ use crate::text::words::{Word, last_words};
 pub(crate) struct Scan {
     /// The entry rendered as text.
     pub(crate) script: String,
-    /// The hash of the script, if it is not cut into slices.
-    pub(crate) hash: Option<Hash>,
-    /// The slices of a long script, with their hashes.
-    pub(crate) slices: Vec<(Range<usize>, Hash)>,
     lines: Vec<LineSpan>,
     /// The atoms of all lines, in line order.
     pub(crate) atoms: Vec<AtomId>,
@@ -46,10 +38,6 @@ struct LineSpan {
     /// The end of the line in `normalized`, plus one; zero if the line is the same in the script. It begins where the
     /// previous normalized line ends.
     normalized_end: u32,
-    /// The offset of the code in a line of a file: after the line number, before the indentation.
-    code_at: u32,
-    /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
-    hash: LineHash,
 }
 
 /// A line of a scanned entry. Most callers read only its metadata, not its text.
@@ -63,11 +51,6 @@ pub(crate) struct ScanLine<'a> {
 }
 
 impl<'a> ScanLine<'a> {
-    /// The offset of the line in the script.
-    pub(crate) fn at(&self) -> usize {
-        self.span.at as usize
-    }
-
     /// The part of the entry that the line belongs to.
     pub(crate) fn part(&self) -> EntryPart {
         self.span.part
@@ -81,17 +64,6 @@ impl<'a> ScanLine<'a> {
             Some(end) => &self.scan.normalized[self.normalized_at as usize..end as usize],
         }
     }
-
-    /// The line as code, with its indentation and without its line number, if it is from a file.
-    pub(crate) fn code(&self) -> &'a str {
-        let LineSpan { at, len, code_at, .. } = *self.span;
-        &self.scan.script[code_at as usize..(at + len) as usize]
-    }
-
-    /// The hash of a line of a file, if it is long enough to be copied; otherwise zero.
-    pub(crate) fn hash(&self) -> LineHash {
-        self.span.hash
-    }
 }
 
 /// A call of a scanned entry.
@@ -101,8 +73,6 @@ pub(crate) struct CallScan {
     /// The description of the call in one line.
     pub(crate) line: String,
     pub(crate) has_failed: bool,
-    /// A short name of the call, written before lines taken from it.
-    pub(crate) source: String,
 }
 
 /// A scanned entry, with atoms numbered within the entry.
@@ -128,12 +98,12 @@ struct EntryScanner {
 
 /// Scans entries, in parallel if there is much text.
 pub(crate) fn scan_entries(
-    entries: &[(&Entry, Tokens)],
+    entries: &[&Entry],
     rules: &[ToolRule],
     parallel: &dyn ParallelMap,
 ) -> Vec<LocalScan> {
     const MUCH: usize = 32_000;
-    let sizes: Vec<usize> = entries.iter().map(|(entry, _)| text_len(entry)).collect();
+    let sizes: Vec<usize> = entries.iter().map(|entry| text_len(entry)).collect();
     let size: usize = sizes.iter().sum();
     if size < MUCH || parallel.n_threads() < 2 {
         return scan_in_order(entries, rules);
@@ -144,13 +114,13 @@ pub(crate) fn scan_entries(
 }
 
 /// Scans one entry.
-pub(crate) fn scan_entry((entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
-    EntryScanner::default().scan((entry, tokens), rules)
+pub(crate) fn scan_entry(entry: &Entry, rules: &[ToolRule]) -> LocalScan {
+    EntryScanner::default().scan(entry, rules)
 }
 
-fn scan_in_order(entries: &[(&Entry, Tokens)], rules: &[ToolRule]) -> Vec<LocalScan> {
+fn scan_in_order(entries: &[&Entry], rules: &[ToolRule]) -> Vec<LocalScan> {
     let mut scanner = EntryScanner::default();
-    entries.iter().map(|entry| scanner.scan(*entry, rules)).collect()
+    entries.iter().map(|entry| scanner.scan(entry, rules)).collect()
 }
 
 /// Splits a list into runs of about equal total size.
@@ -185,7 +155,7 @@ fn text_len(entry: &Entry) -> usize {
 }
 
 impl EntryScanner {
-    fn scan(&mut self, (entry, tokens): (&Entry, Tokens), rules: &[ToolRule]) -> LocalScan {
+    fn scan(&mut self, entry: &Entry, rules: &[ToolRule]) -> LocalScan {
         let size = text_len(entry);
         let (mut script, mut normalized) = (String::with_capacity(size + size / 16 + 32), String::new());
         let EntryScanner { ids, compact, lines, atoms, local_atoms } = self;
@@ -198,8 +168,6 @@ impl EntryScanner {
         each_part(entry, |part, label, text| {
             let from = script.len();
             let is_arguments = matches!(part, EntryPart::Arguments(_));
-            let is_code =
-                matches!(part, EntryPart::Result(call) if calls[usize::from(call)].deed.shows_file());
             // Normalize the spacing, so that the lines do not depend on how a client prints JSON.
             let is_compacted = is_arguments && compact.read(label, text);
             script.push_str(label);
@@ -228,21 +196,13 @@ impl EntryScanner {
                     normalized.push_str(line);
                 }
                 let normalized_end = if is_normalized { normalized.len() as u32 + 1 } else { 0 };
-                let code = if is_code { code_of(text, at, line) } else { line };
-                let hash = if is_code && is_copyable(code) { hash_of_unnumbered(code) } else { 0 };
-                let code_at = (from + at + line.len() - code.len()) as u32;
                 let at = if is_compacted { compact.original(at) } else { at };
                 let (at, len, atoms_end) = ((from + at) as u32, line.len() as u32, atoms.len() as u32);
-                lines.push(LineSpan { at, len, atoms_end, part, normalized_end, code_at, hash });
+                lines.push(LineSpan { at, len, atoms_end, part, normalized_end });
             });
         });
         let (lines, atoms) = (lines.clone(), atoms.clone());
-        let is_whole = tokens <= SLICE;
-        let hash = is_whole.then(|| Hash::new(script.as_bytes()));
-        let ranges = if is_whole { Vec::new() } else { slices(&script, tokens, SLICE) };
-        let slices =
-            ranges.into_iter().map(|range| (range.clone(), Hash::new(script[range].as_bytes()))).collect();
-        let scan = Scan { script, hash, slices, lines, atoms, normalized, calls };
+        let scan = Scan { script, lines, atoms, normalized, calls };
         LocalScan { scan, local_atoms: local_atoms.clone() }
     }
 }
@@ -267,16 +227,11 @@ impl CallScan {
     fn new(call: &Call, rules: &[ToolRule]) -> CallScan {
         let deed = parse_action_with_rules(rules, call);
         let (line, has_failed) = describe_with_failure(call, &deed);
-        let source = short_name(call, &deed);
-        CallScan { deed, line, has_failed, source }
+        CallScan { deed, line, has_failed }
     }
 }
 
 impl Scan {
-    pub(crate) fn n_lines(&self) -> usize {
-        self.lines.len()
-    }
-
     /// The lines in order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = ScanLine<'_>> {
         let (mut from, mut normalized_at) = (0, 0);
@@ -301,13 +256,6 @@ impl Scan {
         }
         parts
     }
-}
-
-/// A line with its indentation, without its line number.
-fn code_of<'a>(text: &'a str, at: usize, line: &str) -> &'a str {
-    let before = text.as_bytes()[..at].iter().rev();
-    let n_blanks = before.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    without_number(&text[at - n_blanks..at + line.len()])
 }
 
 /// Appends a line of a JSON string without its escapes, trimmed.
@@ -386,16 +334,16 @@ mod tests {
             if let Entry::Step(step) = &mut entries[0] {
                 step.calls[0].arguments = crate::model::transcript::Body::text(arguments);
             }
-            scan_entry((&entries[0], Tokens(900)), &[]).into_scan(&mut Lexicon::default())
+            scan_entry(&entries[0], &[]).into_scan(&mut Lexicon::default())
         };
         let tight = scan_of(arguments.to_string());
         let wide = scan_of(serde_json::to_string_pretty(&arguments).expect("JSON"));
-        assert!(tight.n_lines() > 10 && tight.n_lines() == wide.n_lines());
+        assert!(tight.lines.len() > 10 && tight.lines.len() == wide.lines.len());
         for (one, other) in tight.lines().zip(wide.lines()) {
             assert_eq!((one.text(), one.atoms, one.part()), (other.text(), other.atoms, other.part()));
             for (line, scan) in [(one, &tight), (other, &wide)] {
                 let begin = line.text().split(':').next().unwrap_or_default();
-                assert!(scan.script[line.at()..].starts_with(begin), "{begin} at {}", line.at());
+                assert!(scan.script[line.span.at as usize..].starts_with(begin), "{begin}");
             }
         }
     }

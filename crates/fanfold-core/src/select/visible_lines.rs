@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::location::Place;
 use crate::model::transcript::{Call, CallId, EntryId, Outcome, Step};
-use crate::text::copied_lines::{IdentityHasher, LineHash, LineSet, without_number};
+use crate::text::line_hash::{IdentityHasher, LineHash, LineSet, without_number};
 
 /// The minimum length of a run: its first and last line are sent anyway.
 const FEWEST: usize = 6;

@@ -12,7 +12,7 @@ use crate::model::script::{EntryPart, each_part};
 use crate::model::tokens::{Count, Tokens};
 use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
 use crate::select::analysis::Analysis;
-use crate::select::chooser::{CandidateKind, CandidateLine, Chooser};
+use crate::select::chooser::{CandidateLine, Chooser};
 use crate::select::scan::Scan;
 use crate::select::scorer::focus_words;
 use crate::text::atoms::AtomKind;
@@ -168,49 +168,33 @@ impl MaterialEntry {
 
     /// Adds the candidate lines of the entry, including its labels.
     fn lines<'a>(&'a self, topic: &TopicWords, out: &mut Vec<CandidateLine<'a>>) {
-        let line = |at, text, atoms, kind, worth| CandidateLine {
-            entry: self.id,
-            at,
-            text,
-            atoms,
-            source: "",
-            kind,
-            worth,
-            copied: 0.0,
-            hash: 0,
-            cost: None,
-        };
+        let label =
+            |i: usize| CandidateLine { entry: self.id, text: &self.labels[i], atoms: &[], worth: LABEL };
         let mut has_author_label = false;
         let mut n_text_lines = 0;
         let mut n_labelled_calls = 0;
         for found in self.scan.lines() {
-            let (own, kind) = match found.part() {
+            let own = match found.part() {
                 EntryPart::Text => {
                     if !std::mem::replace(&mut has_author_label, true) {
-                        out.push(line(0, self.labels[0].as_str(), &[][..], CandidateKind::Action, LABEL));
+                        out.push(label(0));
                     }
                     n_text_lines += 1;
-                    (message_worth(self.is_user, n_text_lines), CandidateKind::Other)
+                    message_worth(self.is_user, n_text_lines)
                 }
                 EntryPart::Arguments(call) | EntryPart::Result(call) => {
                     let call = usize::from(call);
                     if n_labelled_calls <= call {
                         n_labelled_calls = call + 1;
-                        out.push(line(
-                            found.at(),
-                            self.labels[1 + call].as_str(),
-                            &[][..],
-                            CandidateKind::Action,
-                            LABEL,
-                        ));
+                        out.push(label(1 + call));
                     }
                     let is_failure =
                         self.scan.calls[call].has_failed && severity_of(found.text()) == Severity::Error;
-                    if is_failure { (FAILURE, CandidateKind::Failure) } else { (0.0, CandidateKind::Other) }
+                    if is_failure { FAILURE } else { 0.0 }
                 }
             };
-            let on_topic = topic.worth_of(found.text());
-            out.push(line(found.at(), found.text(), found.atoms, kind, own + on_topic));
+            let worth = own + topic.worth_of(found.text());
+            out.push(CandidateLine { entry: self.id, text: found.text(), atoms: found.atoms, worth });
         }
     }
 }
@@ -297,18 +281,16 @@ fn chosen(analysis: &Analysis, options: &MaterialOptions<'_>, sources: &[Materia
     let (mut topic_lines, mut other_lines) = (Vec::new(), Vec::new());
     on_topic.iter().for_each(|source| source.lines(&topic_words, &mut topic_lines));
     others.iter().for_each(|source| source.lines(&topic_words, &mut other_lines));
-    let stretches = vec![0; topic_lines.len().max(other_lines.len())];
     let share = if on_topic.is_empty() { 0 } else { room * options.focus_share as usize / 1000 };
     // Other entries first, up to their share; then the topic; then other entries with the remaining room.
     let mut rest_values = values.clone();
-    let mut rest =
-        Chooser::new(&other_lines, &stretches[..other_lines.len()], &mut rest_values, options.counter);
+    let mut rest = Chooser::new(&other_lines, &mut rest_values, options.counter);
     rest.choose(room - share);
     for &atom in rest.chosen.iter().flat_map(|chosen| other_lines[chosen.line].atoms) {
         values[atom as usize] = 0.0;
     }
     let spent = |chooser: &Chooser<'_>| chooser.chosen.iter().map(|chosen| chosen.cost).sum::<usize>();
-    let mut topic = Chooser::new(&topic_lines, &stretches[..topic_lines.len()], &mut values, options.counter);
+    let mut topic = Chooser::new(&topic_lines, &mut values, options.counter);
     topic.choose(room.saturating_sub(spent(&rest)));
     rest.choose(room.saturating_sub(spent(&rest) + spent(&topic)));
     let mut picked: Vec<PickedLine<'_>> = Vec::new();

@@ -1,6 +1,6 @@
-//! Summaries written by a model, shown in addition to the digest.
+//! Summaries written by a model, shown in addition to the record.
 //!
-//! The digest needs no model and is sufficient for a view. A summary is a job: the requests to send to a model, the
+//! The record needs no model and is sufficient for a view. A summary is a job: the requests to send to a model, the
 //! checks of its answers, and the placement of the result. Without an answer, nothing is missing.
 
 mod sections; //   the thirteen sections

@@ -2,9 +2,8 @@
 
 pub(crate) mod atoms;
 pub(crate) mod words;
-pub(crate) mod copied_lines;
-pub(crate) mod counted_text;
-pub(crate) mod slices;
+pub(crate) mod line_hash;
+pub(crate) mod ansi;
 pub(crate) mod compact_json;
 pub(crate) mod clean;
 pub(crate) mod condense;

@@ -114,7 +114,7 @@ mod tests {
             Original::PlaceSlice(Place::Result(call), 10..90),
             Original::Entries(ids(&[1, 2, 3, 7, 9, 10])),
             Original::EntrySlice(EntryId(5), 0..44),
-            Original::Several(ids(&[4]), vec![Handle::new(b"a"), Handle::new(b"b")]),
+            Original::Several(ids(&[4]), vec![Handle::from_content(b"a"), Handle::from_content(b"b")]),
             Original::Text(ids(&[]), "as it was".into()),
         ];
         for original in originals {

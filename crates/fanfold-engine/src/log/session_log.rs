@@ -104,6 +104,23 @@ impl SessionLog {
         Ok(())
     }
 
+    /// The messages that folds on the path to a message have left out or shortened, counted from 0.
+    pub(crate) fn folded_messages(
+        &self,
+        store: &dyn Store,
+        tip: Option<NodeId>,
+    ) -> Result<BTreeSet<u32>, StoreError> {
+        let undone = self.undone_events(self.events.len());
+        let mut folded = BTreeSet::new();
+        for (i, logged) in self.events.iter().enumerate() {
+            let SessionEvent::Fold(fold) = &logged.event else { continue };
+            if !undone.contains(&i) && is_ancestor(store, logged.tip, tip)? {
+                folded.extend(fold.folded.iter().flat_map(|(first, last)| *first..=*last));
+            }
+        }
+        Ok(folded)
+    }
+
     /// Adds the events of a session after the events that it inherited.
     fn add_all(&mut self, store: &dyn Store, rows: &[EventRow], fork_depth: usize) -> Result<(), StoreError> {
         let (origins, own): (Vec<&EventRow>, Vec<&EventRow>) =

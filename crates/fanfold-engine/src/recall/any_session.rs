@@ -1,6 +1,6 @@
 //! Recalls a handle without a session id: looks in all sessions, the last updated first.
 
-use fanfold_core::{Extent, Handle};
+use fanfold_core::{Extent, Handle, RecallError};
 use fanfold_store::{EventRow, SessionFilter, SessionId, SessionRow, StoreError};
 
 use crate::engine::SessionEngine;
@@ -19,6 +19,8 @@ pub struct HandleSearch {
     pub n_sessions: usize,
     /// False if the search was stopped before the last session.
     pub is_complete: bool,
+    /// Why the first session does not have the address, such as the number of its steps.
+    pub first_error: Option<RecallError>,
 }
 
 /// An original and its session.
@@ -34,7 +36,9 @@ pub struct FoundOriginal {
 
 impl SessionEngine {
     /// Recalls a handle from the session `first` or, if it lacks the handle, from the last updated session that has
-    /// it. The search stops when `should_stop` returns true.
+    /// recorded it. The search stops when `should_stop` returns true.
+    ///
+    /// Every session has a step 1, so an address that no fold has recorded is only looked up in the first of them.
     pub fn recall_anywhere(
         &self,
         handle: Handle,
@@ -45,27 +49,41 @@ impl SessionEngine {
         let mut rows = self.store.sessions(&SessionFilter::default())?;
         // The sort is stable, so the other sessions stay in their order.
         rows.sort_by_key(|row| Some(&row.id) != first);
-        let mut search = HandleSearch { found: None, n_sessions: 0, is_complete: true };
+        let mut search = HandleSearch { found: None, n_sessions: 0, is_complete: true, first_error: None };
         let mut broken = None;
-        for (i, row) in rows.iter().enumerate() {
+        // A session that has recorded the handle comes before one that only has such a step.
+        let n_rows = rows.len();
+        for (i, row) in rows.iter().enumerate().chain(rows.iter().take(1).map(|row| (n_rows, row))) {
             if should_stop() {
                 search.is_complete = false;
                 break;
             }
-            search.n_sessions += 1;
-            let Some(fingerprint) = self.recorded_fingerprint(row, handle)? else { continue };
+            search.n_sessions += usize::from(i < n_rows);
+            let fingerprint = self.recorded_fingerprint(row, handle)?;
+            let is_first = i == n_rows || Some(&row.id) == first;
+            let may_have_it = fingerprint.is_some() || (is_first && handle.is_address());
+            if !may_have_it {
+                continue;
+            }
             let content = match self.recall(&row.id, handle, extent) {
                 Ok(content) => content,
                 Err(error @ OpenError::Broken(_)) => {
                     broken = broken.or(Some(error));
                     continue;
                 }
+                Err(OpenError::Extent(error @ RecallError::NoSuchPlace { .. })) => {
+                    search.first_error = search.first_error.or(Some(error));
+                    continue;
+                }
                 // The session was deleted in the meantime, or the matching event is not a fold of this session.
                 Err(OpenError::Unknown { .. } | OpenError::Store(StoreError::NoSession(_))) => continue,
                 Err(error) => return Err(error),
             };
-            let others = &rows[i + 1..];
-            let conflicting_session = self.find_conflict(others, handle, &fingerprint, should_stop)?;
+            // An address belongs to the requested session.
+            let is_requested = handle.is_address() && Some(&row.id) == first;
+            let others = if is_requested { &[] } else { rows.get(i + 1..).unwrap_or_default() };
+            let conflicting_session =
+                self.find_conflict(others, handle, fingerprint.as_deref(), should_stop)?;
             search.found = Some(FoundOriginal { session: row.id.clone(), content, conflicting_session });
             return Ok(search);
         }
@@ -81,14 +99,14 @@ impl SessionEngine {
         &self,
         rows: &[SessionRow],
         handle: Handle,
-        fingerprint: &str,
+        fingerprint: Option<&str>,
         should_stop: &dyn Fn() -> bool,
     ) -> Result<Option<SessionId>, StoreError> {
         for row in rows.iter().take(MAX_CONFLICT_CHECKS) {
             if should_stop() {
                 break;
             }
-            if self.recorded_fingerprint(row, handle)?.is_some_and(|other| other != fingerprint) {
+            if self.recorded_fingerprint(row, handle)?.is_some_and(|other| Some(&*other) != fingerprint) {
                 return Ok(Some(row.id.clone()));
             }
         }

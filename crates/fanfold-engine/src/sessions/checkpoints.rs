@@ -5,6 +5,7 @@ use fanfold_store::{Batch, NodeId, Op, Role, SessionId, SessionRow, StoreError};
 use crate::engine::{OpError, SessionEngine};
 use crate::log::events::{LoggedEvent, MoveReason, SessionEvent, TipMove};
 use crate::log::session_log::SessionLog;
+use crate::sessions::labels::clean_title;
 
 /// A named position in a session that can be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct MoveOutcome {
     pub n_before: u32,
     /// The number of messages after the move.
     pub n_after: u32,
-    /// The number of folds that were undone. Their handles can still be recalled.
+    /// The number of folds that a restore undid; 0 for a rewind and a redo. Their handles can still be recalled.
     pub n_undone: usize,
 }
 
@@ -44,7 +45,7 @@ pub enum RewindTarget {
 impl SessionEngine {
     /// Sets a checkpoint at the tip of a session.
     pub fn checkpoint(&self, session: &SessionId, name: &str) -> Result<(), OpError> {
-        let name = crate::sessions::labels::clean_title(name);
+        let name = clean_title(name);
         if name.is_empty() {
             return Err(OpError::invalid(
                 "the checkpoint has no name",
@@ -74,9 +75,12 @@ impl SessionEngine {
 
     /// Restores the newest checkpoint with a name. Later folds and changes of the window are undone.
     pub fn restore(&self, session: &SessionId, name: &str) -> Result<MoveOutcome, OpError> {
+        // Checkpoints are stored under cleaned names.
+        let name = &*clean_title(name);
         let checkpoints = self.checkpoints(session)?;
         let Some(checkpoint) = checkpoints.iter().rev().find(|checkpoint| checkpoint.name == name) else {
             let mut names: Vec<&str> = checkpoints.iter().map(|checkpoint| &*checkpoint.name).collect();
+            names.sort_unstable();
             names.dedup();
             let hint = match names.as_slice() {
                 [] => format!("make one first: fanfold sessions checkpoint {session} NAME"),
@@ -142,8 +146,8 @@ impl SessionEngine {
         }
         let Some(last) = moves.pop() else {
             return Err(OpError::invalid(
-                format!("session {session} has no rewind or restore to undo"),
-                "`redo` undoes the last rewind or restore",
+                format!("session {session} has no rewind, restore or edit to undo"),
+                "`redo` undoes the last rewind or restore, or the last edit of the history by a client",
             ));
         };
         let to: Option<NodeId> = last.from.as_ref().and_then(|tip| tip.parse().ok());
@@ -173,7 +177,15 @@ impl SessionEngine {
 
     /// The number of messages before the last `n` user messages.
     fn length_before_turns(&self, row: &SessionRow, n: u32) -> Result<u32, OpError> {
-        let Some(tip) = row.tip.filter(|_| n > 0) else { return Ok(row.n_messages) };
+        if n == 0 {
+            return Ok(row.n_messages);
+        }
+        let Some(tip) = row.tip else {
+            return Err(OpError::invalid(
+                format!("session {} is empty, so it has no turns to go back", row.id),
+                "`fanfold sessions list` shows the sessions with messages",
+            ));
+        };
         let mut left = n;
         // Read backwards in pages: a rewind usually goes back a few turns of a long session.
         const PAGE_SIZE: u32 = 64;

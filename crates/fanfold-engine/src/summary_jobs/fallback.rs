@@ -2,7 +2,7 @@
 //! in.
 //!
 //! ```text
-//! summary model --fails--> main model --fails--> the digest alone
+//! summary model --fails--> main model --fails--> the record alone
 //!      |                        |
 //!      +--- credential ---------+--------------> abort: nothing changes
 //! ```
@@ -90,7 +90,7 @@ pub(crate) enum FallbackAction {
 pub(crate) enum FailureEffect {
     /// Nothing changes.
     Abort,
-    /// A fold goes ahead with the digest alone.
+    /// A fold goes ahead with the record alone.
     Digest,
 }
 

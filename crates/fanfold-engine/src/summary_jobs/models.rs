@@ -44,6 +44,6 @@ pub struct SummaryModels {
     /// The summary model, then the main model. If empty, no summaries are written.
     pub models: Vec<SummaryModel>,
     /// If true, a failed summary leaves the session unchanged. If false, a requested fold goes ahead with the
-    /// digest alone.
+    /// record alone.
     pub abort_on_failure: bool,
 }

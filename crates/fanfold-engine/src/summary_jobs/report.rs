@@ -33,7 +33,7 @@ pub enum JobOutcome {
     Busy(String),
     /// The conversation changed in the meantime, so the summary does not apply to it.
     Overtaken,
-    /// Every model failed, and the digest is used alone.
+    /// Every model failed, and the view has only the record.
     Digest(Vec<ModelFailure>),
     /// The job failed, and nothing was changed.
     Aborted(Vec<ModelFailure>),
@@ -189,7 +189,7 @@ impl fmt::Display for JobOutcome {
             JobOutcome::Busy(holder) => write!(f, "{holder} is writing a summary of this session"),
             JobOutcome::Overtaken => f.write_str("the conversation changed while its summary was written"),
             JobOutcome::Digest(failures) => {
-                write!(f, "no summary was written, so the digest is used alone: {}", join(failures))
+                write!(f, "no summary was written, so the record is used alone: {}", join(failures))
             }
             JobOutcome::Aborted(failures) => {
                 write!(f, "no summary was written, and nothing was changed: {}", join(failures))

@@ -249,7 +249,7 @@ fn a_store_of_an_old_version_can_be_used() {
         "n_bytes": body.len() });
     // A fold of the prompt after the system text. Its original is the list of parts, verbatim.
     let prompt = messages[0]["content"].to_string();
-    let handle = Handle::new(prompt.as_bytes());
+    let handle = Handle::from_content(prompt.as_bytes());
     let fingerprint = &BlobId::new(prompt.as_bytes()).to_string()[..32];
     let fold = json!({ "tip": tip.to_string(), "frame": BlobId::new(&frame).to_string(), "format": "anthropic",
         "n_folds": 1, "tokens": [9, 5], "folded": [[0, 0]],

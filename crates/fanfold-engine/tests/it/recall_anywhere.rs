@@ -3,6 +3,7 @@
 use fanfold_core::{Extent, Handle};
 use fanfold_engine::{
     FoldOutcome, FoldRecord, HandleSearch, OpError, RewindTarget, SessionEngine, SessionEvent,
+    nearest_handles,
 };
 use serde_json::json;
 
@@ -35,6 +36,28 @@ fn a_handle_is_recalled_without_its_session() {
 }
 
 #[test]
+fn folded_lines_are_found_without_a_handle() {
+    let engine = engine();
+    folded(&engine, "old", 30);
+    let found = engine.search_folded(&id("old"), "E").unwrap();
+    assert!(found.starts_with('#'), "{found}");
+    let handle: Handle = found.split_once(' ').unwrap().0.parse().unwrap();
+    assert!(engine.recall(&id("old"), handle, &Extent::Whole).is_ok(), "{found}");
+    assert_eq!(engine.search_folded(&id("old"), "no such words").unwrap(), "");
+    request(&engine, "new", &chat(&long_chat(1)), &terms("fanfold", 9_000));
+    assert_eq!(engine.search_folded(&id("new"), "E").unwrap(), "", "nothing is folded");
+}
+
+#[test]
+fn only_similar_hashes_are_suggested() {
+    let known = ["#12", "#29", "291000", "290000", "119227"].map(str::to_owned);
+    let near = |handle: &str| nearest_handles(handle.parse().unwrap(), known.clone());
+    assert_eq!(near("291227"), ["291000", "290000"]);
+    assert_eq!(near("#12"), [""; 0]);
+    assert_eq!(near("777777"), [""; 0]);
+}
+
+#[test]
 fn the_search_stops_on_request() {
     let engine = engine();
     let handles = folded(&engine, "old", 30);
@@ -57,27 +80,30 @@ fn a_fork_of_a_deleted_session_has_its_handles() {
 #[test]
 fn a_conflicting_handle_of_another_session_is_reported() {
     let engine = engine();
-    let handles = folded(&engine, "one", 30);
-    request(&engine, "two", &chat(&long_chat(2)), &terms("fanfold", 9_000));
-    // Handles have six digits, so two sessions may use one for different originals.
-    let tip = engine.row(&id("two")).unwrap().tip.unwrap().to_string();
-    let original = json!(["words", [], "something else"]);
-    let fingerprint = blake3::hash(b"something else").to_string()[..32].to_owned();
-    let fold = FoldRecord {
-        tip,
-        frame: String::new(),
-        format: "chat".into(),
-        n_folds: 1,
-        tokens: (2, 1),
-        folded: Vec::new(),
-        handles: vec![(handles[0].clone(), original, fingerprint)],
-    };
-    engine.record_note(&id("two"), &SessionEvent::Fold(fold)).unwrap();
-    let found = search(&engine, &handles[0]).found.unwrap();
-    assert_eq!((found.session, found.content.as_str()), (id("two"), "something else"));
+    for session in ["one", "two"] {
+        request(&engine, session, &chat(&long_chat(2)), &terms("fanfold", 9_000));
+        // Handles of earlier versions have six digits, so two sessions may use one for different originals.
+        let words = format!("the words of {session}");
+        let fold = FoldRecord {
+            tip: engine.row(&id(session)).unwrap().tip.unwrap().to_string(),
+            frame: String::new(),
+            format: "chat".into(),
+            n_folds: 1,
+            tokens: (2, 1),
+            folded: Vec::new(),
+            handles: vec![(
+                "123456".to_owned(),
+                json!(["words", [], words]),
+                blake3::hash(words.as_bytes()).to_string()[..32].to_owned(),
+            )],
+        };
+        engine.record_note(&id(session), &SessionEvent::Fold(fold)).unwrap();
+    }
+    let found = search(&engine, "123456").found.unwrap();
+    assert_eq!((found.session, found.content.as_str()), (id("two"), "the words of two"));
     assert_eq!(found.conflicting_session, Some(id("one")));
     // The preferred session is searched first.
-    let handle: Handle = handles[0].parse().unwrap();
+    let handle: Handle = "123456".parse().unwrap();
     let first = engine.recall_anywhere(handle, &Extent::Whole, Some(&id("one")), &|| false).unwrap();
     let found = first.found.unwrap();
     assert_eq!((found.session, found.conflicting_session), (id("one"), Some(id("two"))));

@@ -48,7 +48,7 @@ fn a_session_has_the_recall_tool_always_or_never() {
             assert_eq!(answer.body.replace(&format!("{TOOL},"), ""), body, "no other byte changes");
         } else {
             assert!(answer.body.contains("The tool `recall` gives the original"), "{}", answer.body);
-            assert!(!answer.body.contains("Recall a [handle]"));
+            assert!(!answer.body.contains("Recall #N for"));
         }
         sent.push(answer.body);
     }
@@ -64,7 +64,7 @@ fn a_session_has_the_recall_tool_always_or_never() {
     assert!(send(&with, &fork.0, &agent_body(&messages), None).has_tool);
     assert!(!send(&with, "t", &agent_body(&messages[..3]), None).has_tool);
     let later = send(&with, "t", &agent_body(&messages), Some(&offer()));
-    assert!(!later.has_tool && later.body.contains("Recall a [handle]"), "{}", later.body);
+    assert!(!later.has_tool && later.body.contains("Recall #N for"), "{}", later.body);
     // This also holds after a restart.
     with.clear_cache();
     let again = send(&with, "t", &agent_body(&messages), Some(&offer()));

@@ -2,7 +2,7 @@
 //! effect on later requests.
 
 use fanfold_core::Extent;
-use fanfold_engine::{FoldOutcome, RequestError, SessionEngine};
+use fanfold_engine::{FoldOutcome, OpError, RequestError, RewindTarget, SessionEngine};
 use fanfold_store::SessionId;
 
 use crate::setup::{chat, engine, id, long_chat, request, terms, terms_of};
@@ -111,6 +111,30 @@ fn a_checkpoint_by_hand_restores_its_view() {
     assert_eq!(engine.restore(&s, "good").unwrap().n_undone, 1);
     assert_eq!(request(&engine, "s", &body, &terms("fanfold", 9_000)).body, body);
     assert_eq!(engine.session_overview(&s).unwrap().pins, [3], "pins are kept");
+}
+
+#[test]
+fn checkpoint_names_are_cleaned_to_store_and_to_restore() {
+    let (engine, s) = (engine(), id("s"));
+    request(&engine, "s", &chat(&long_chat(30)), &terms("fanfold", 9_000));
+    for name in ["  before\tthe merge ", "b", "a", "b"] {
+        engine.checkpoint(&s, name).unwrap();
+    }
+    assert!(engine.restore(&s, " before  the merge").is_ok());
+    let OpError::Invalid { hint, .. } = engine.restore(&s, "c").unwrap_err() else {
+        panic!("there is no checkpoint c")
+    };
+    assert_eq!(hint, "its checkpoints are a, b, before the merge");
+}
+
+#[test]
+fn an_empty_session_has_no_turns_to_rewind() {
+    let (engine, s) = (engine(), id("s"));
+    request(&engine, "s", &chat(&long_chat(3)), &terms("fanfold", 9_000));
+    engine.rewind(&s, RewindTarget::Length(0)).unwrap();
+    let error = engine.rewind(&s, RewindTarget::TurnsBack(1)).unwrap_err().to_string();
+    assert!(error.contains("is empty, so it has no turns to go back"), "{error}");
+    assert_eq!(engine.rewind(&s, RewindTarget::TurnsBack(0)).unwrap().n_after, 0);
 }
 
 #[test]

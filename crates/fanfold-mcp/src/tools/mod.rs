@@ -16,7 +16,7 @@ use crate::arguments::JsonArguments;
 use crate::tool_error::ToolError;
 
 /// The instructions that every client receives once.
-pub(crate) const INSTRUCTIONS: &str = "fanfold keeps conversations whole. Where something was folded away, digits like [291227] stand for it: recall opens them.";
+pub(crate) const INSTRUCTIONS: &str = "fanfold keeps conversations whole. Where something was folded away, a handle like #12 stands for it: recall opens it.";
 
 /// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,8 @@ impl Tool {
                  session, with around_message_id what is around a message; nothing lists the newest sessions."
             }
             Tool::Recall => {
-                "Open a fold: the original behind a handle, as it stood; whole, some lines, or the lines with a text."
+                "Open a fold: the original behind a handle, as it stood; whole, some lines, or the lines with a text. \
+                 search without a handle looks in everything folded."
             }
             Tool::Status => {
                 "How full a session's window is; its folds, pins and goal. Without session_id: the newest sessions."
@@ -85,7 +86,7 @@ impl Tool {
                 "before": { "type": "string" },
             }),
             Tool::Recall => json!({
-                "handle": { "type": "string", "description": "291227" },
+                "handle": { "type": "string", "description": "#12, #7-11, #12.2" },
                 "lines": { "type": "string", "description": "40, 1-40 or 40-" },
                 "search": { "type": "string" },
                 "offset": { "type": "integer" },
@@ -108,9 +109,6 @@ impl Tool {
         let mut schema = JsonObject::new();
         schema.insert("type".to_owned(), json!("object"));
         schema.insert("properties".to_owned(), self.properties());
-        if self == Tool::Recall {
-            schema.insert("required".to_owned(), json!(["handle"]));
-        }
         Description::new(self.name(), self.text(), Arc::new(schema))
             .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
     }

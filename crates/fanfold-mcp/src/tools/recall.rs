@@ -22,13 +22,10 @@ struct RecallResult {
 }
 
 pub(super) fn run(context: &ToolContext<'_>, arguments: &JsonArguments) -> Result<Vec<String>, ToolError> {
-    let Some(handle) = arguments.value("handle") else {
-        return Err(ToolError::new(
-            "no handle is given",
-            "give the digits in brackets: {\"handle\": \"291227\"}",
-        ));
-    };
     let session = arguments.text("session_id")?;
+    let Some(handle) = arguments.value("handle").filter(|handle| handle.as_str() != Some("")) else {
+        return search_folded(context, arguments, session.as_deref());
+    };
     let original = match RecallTarget::parse(handle)? {
         RecallTarget::Message(number) => message(context, number)?,
         RecallTarget::Handle(handle, before) => open(context, handle, session.or(before).as_deref())?,
@@ -42,6 +39,28 @@ pub(super) fn run(context: &ToolContext<'_>, arguments: &JsonArguments) -> Resul
     Ok(vec![text, format!("[{}: {}]", original.name, notes.join("; "))])
 }
 
+/// Searches everything folded in a session.
+fn search_folded(
+    context: &ToolContext<'_>,
+    arguments: &JsonArguments,
+    session: Option<&str>,
+) -> Result<Vec<String>, ToolError> {
+    let Some(text) = arguments.text("search")? else {
+        return Err(ToolError::new(
+            "neither a handle nor search is given",
+            "give the number of a step: {\"handle\": \"#12\"}",
+        ));
+    };
+    let Some(row) = context.session(session)? else {
+        return Err(ToolError::new(
+            "a search without a handle looks in one session, and none is given",
+            "give a session_id, or use the tool search, which looks in every session",
+        ));
+    };
+    let found = context.engine.search_folded(&row.id, &text).map_err(|error| recall_error(error, true))?;
+    Ok(vec![if found.is_empty() { format!("no folded line contains `{text}`") } else { found }])
+}
+
 fn select_part(original: &RecallResult, arguments: &JsonArguments) -> Result<Excerpt, ToolError> {
     let RecallResult { name, content, .. } = original;
     let n_lines = content.split('\n').count();
@@ -50,7 +69,8 @@ fn select_part(original: &RecallResult, arguments: &JsonArguments) -> Result<Exc
         if lines.is_some() {
             return Err(ToolError::new("lines and search are both given", "give one of them"));
         }
-        let handle = Handle::new(content.as_bytes());
+        // The handle is only printed in errors, and a search has none.
+        let handle = Handle::from_content(content.as_bytes());
         let hits =
             Extent::Search { text: text.clone(), around: CONTEXT_LINES }.extract(content.clone(), handle);
         let hits = hits.unwrap_or_default();
@@ -114,12 +134,20 @@ fn open(context: &ToolContext<'_>, handle: Handle, session: Option<&str>) -> Res
         .recall_anywhere(handle, &Extent::Whole, default_session.as_ref(), context.is_over)
         .map_err(|error| recall_error(error, false))?;
     let Some(found) = sought.found else {
+        // Without a default session, the first session is only the newest one.
+        if let (Some(_), Some(error)) = (&default_session, sought.first_error) {
+            return Err(recall_error(error.into(), false));
+        }
         let n = thousands(sought.n_sessions as u64);
         let what = match sought.is_complete {
             true => format!("none of the {n} sessions has the handle {handle}"),
             false => format!("the call timed out after {n} sessions, none of which has the handle {handle}"),
         };
-        return Err(ToolError::new(what, "check its digits, or find its text with search"));
+        let hint = match handle.is_address() {
+            true => "give the session_id of the conversation, or find its text with search",
+            false => "check its digits, or find its text with search",
+        };
+        return Err(ToolError::new(what, hint));
     };
     let remark = found.conflicting_session.map(|other| {
         format!(
@@ -135,13 +163,19 @@ fn recall_error(error: OpenError, is_named: bool) -> ToolError {
     match error {
         OpenError::Store(error) => error.into(),
         OpenError::Unknown { near, .. } => {
-            let others = if near.is_empty() { "none, the session has no folds" } else { &near.join(", ") };
+            let similar = match near.as_slice() {
+                [] => String::new(),
+                near => format!("; similar handles: {}", near.join(", ")),
+            };
             let hint =
                 if is_named { "leave session_id out to look in every session" } else { "check its digits" };
-            ToolError::new(format!("{words}; its handles: {others}"), hint)
+            ToolError::new(format!("{words}{similar}"), hint)
         }
         OpenError::Broken(_) => {
             ToolError::new(words, "`fanfold doctor` reports what is left; search may find parts of it")
+        }
+        OpenError::Extent(RecallError::NoSuchPlace { .. }) => {
+            ToolError::new(words, "give the number of a step as it stands in the conversation")
         }
         OpenError::Extent(RecallError::NoSuchLines { .. } | RecallError::Unknown(_)) => {
             ToolError::new(words, "leave lines out to get the whole text")

@@ -48,7 +48,7 @@ impl MemoryTool {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SelectedTools {
     pub(crate) search: SearchTool,
-    /// `None` if the server is read-only.
+    /// `None` if no write tool is configured and none is known.
     pub(crate) write: Option<WriteTool>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) const CREATE: &str = "create_entities";
 pub(crate) const OBSERVE: &str = "add_observations";
 
 impl SelectedTools {
-    /// Selects among the tools of a server.
+    /// Selects the tools to use from those of a server.
     pub(crate) fn select(
         tools: &[MemoryTool],
         configured: &ToolSelection,
@@ -160,7 +160,7 @@ fn argument(tool: &MemoryTool, named: Option<&str>, usual: &[&str]) -> Result<St
     }
 }
 
-/// Those fixed arguments that a tool has.
+/// The fixed arguments that a tool accepts.
 fn fixed_arguments(tool: &MemoryTool, fixed_arguments: &Map<String, Value>) -> Map<String, Value> {
     fixed_arguments
         .iter()

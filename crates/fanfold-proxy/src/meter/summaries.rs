@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! call a model --> summary_flawed (not a valid summary)       --> call it again, or the next one
-//!              --> summary_fell_back (no answer, or none valid) --> the main model, or the digest
+//!              --> summary_fell_back (no answer, or none valid) --> the main model, or the record alone
 //!              --> summary_written
 //! ```
 
@@ -23,7 +23,7 @@ pub enum Writer {
     Summary,
     /// The model of the conversation.
     Main,
-    /// No model: the digest is used.
+    /// No model: the view has only the record.
     Digest,
 }
 

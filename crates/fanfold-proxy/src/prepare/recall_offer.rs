@@ -18,17 +18,19 @@ pub enum Recall {
 }
 
 /// Text of stubs if originals cannot be recalled.
-pub(crate) const NO_RECALL: &str = "A [handle] stands for what was left out; if you need it, get it again.";
+pub(crate) const NO_RECALL: &str =
+    "A handle such as #12 stands for what was left out; if you need it, get it again.";
 
 impl Recall {
     /// The offer for a session that begins with a body, with a tool only if the client and the provider allow one.
     pub(crate) fn offer(self, body: &str, format: Format, allows_tool: bool) -> RecallOffer {
         let (tool, hint) = match self {
             Recall::Tool if allows_tool && accepts_recall_tool(body, format) => {
-                (recall_tool(format), "Call fanfold_recall with a [handle] for the original.")
+                (recall_tool(format), "Call fanfold_recall with a handle such as #12 for the original.")
             }
             Recall::Mcp => {
-                (None, "Call the tool recall of the MCP server fanfold with a [handle] for the original.")
+                let hint = "Call the tool recall of the MCP server fanfold with a handle such as #12 for the original.";
+                (None, hint)
             }
             Recall::Tool | Recall::Off => (None, NO_RECALL),
         };

@@ -1,7 +1,7 @@
 //! Originals for a model that recalls them, cut to the free part of its window.
 
-use fanfold_core::{Extent, Handle, thousands};
-use fanfold_engine::SessionEngine;
+use fanfold_core::{Extent, thousands};
+use fanfold_engine::{SessionEngine, find_handle};
 use fanfold_store::SessionId;
 use fanfold_wire::reply::RecallRequest;
 
@@ -22,8 +22,16 @@ pub(crate) fn originals(
 }
 
 fn original(engine: &SessionEngine, session: &SessionId, wanted: &RecallRequest, max_bytes: usize) -> String {
-    let Ok(handle) = wanted.handle.parse::<Handle>() else {
-        return format!("`{}` is no handle: give the digits that stand in brackets.", wanted.handle);
+    if let (true, Extent::Search { text, .. }) = (wanted.handle.is_empty(), &wanted.extent) {
+        return match engine.search_folded(session, text) {
+            Ok(found) if found.is_empty() => format!("no folded line contains `{text}`"),
+            Ok(found) => cut(found, &wanted.extent, max_bytes),
+            Err(error) => format!("{error}. Give a handle that stands in this conversation."),
+        };
+    }
+    let handle = match find_handle(&wanted.handle) {
+        Ok(handle) => handle,
+        Err(error) => return format!("{error}: {}.", error.hint()),
     };
     match engine.recall(session, handle, &wanted.extent) {
         Ok(original) => cut(original, &wanted.extent, max_bytes),

@@ -7,6 +7,7 @@ use fanfold_engine::Mode;
 use fanfold_proxy::Host as _;
 use fanfold_store::SessionId;
 use fanfold_testkit::fakes::upstream::Fault;
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
@@ -83,7 +84,7 @@ async fn a_long_conversation_is_folded_in_one_session() {
     let engine = stage.host.open().unwrap();
     let (n_handles, broken) = engine.check_handles(&SessionId(sessions[0].clone())).unwrap();
     assert!(n_handles > 3 && broken.is_empty(), "{n_handles} {broken:?}");
-    let handle = last.text().split(['[', ']']).find_map(|word| word.parse().ok()).unwrap();
+    let handle = handles_in(&last.text())[0].parse().unwrap();
     let opened = engine.recall(&SessionId(sessions[0].clone()), handle, &Extent::Whole).unwrap();
     assert!(opened.contains("stage"), "{opened}");
 }

@@ -5,6 +5,7 @@ use fanfold_proxy::{Host as _, Recall};
 use fanfold_store::SessionId;
 use fanfold_testkit::fakes::upstream::{Script, ScriptedReply};
 use fanfold_testkit::generators::bodies::BodyFormat;
+use fanfold_testkit::handles_in;
 use fanfold_wire::Format;
 use fanfold_wire::reply::{ReplyReader, ToolCall, Transport};
 use serde_json::{Value, json};
@@ -36,8 +37,7 @@ fn mixed_calls_model() -> Script {
         if messages_text.contains(OUR_CALL) {
             return text("I have both.");
         }
-        let is_handle = |word: &&str| word.len() == 6 && word.chars().all(|c| c.is_ascii_hexdigit());
-        let Some(handle) = messages_text.split(['[', ']']).find(is_handle) else {
+        let Some(handle) = handles_in(&messages_text).into_iter().next() else {
             return text("Nothing is folded.");
         };
         let ours = ("fanfold_recall".to_owned(), json!({ "handle": handle }));

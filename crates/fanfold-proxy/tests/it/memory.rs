@@ -189,7 +189,7 @@ async fn split_keys_are_redacted_in_offered_originals() {
     // Assembled here, so that no scanner reports it as a real key.
     let line = |i: usize| format!("{:A>5}{}", i, "kQ9x7Lm2pZt7RvB8nL1aS4dF6gH0jK3".repeat(2));
     let key: String = (0..160).map(|i| format!("{}\n", line(i))).collect();
-    let around: String = (0..120).map(|i| format!("entry {i} of the archive is kept in box_{i}\n")).collect();
+    let around: String = (0..20).map(|i| format!("entry {i} of the archive is kept in box_{i}\n")).collect();
     let dash = "-".repeat(5);
     let dump = format!("{around}{dash}BEGIN PRIVATE KEY{dash}\n{key}{dash}END PRIVATE KEY{dash}\n{around}");
     let mut messages = long_chat(30);

@@ -4,13 +4,19 @@ use std::time::Duration;
 
 use fanfold_proxy::Recall;
 use fanfold_testkit::fakes::upstream::{Fault, Script, ScriptedReply};
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome, session};
 
 /// A model that recalls the first handle it sees, and then quotes the original.
 fn recalling_model() -> Script {
-    Script::new(|asked| {
+    model_with_call(|handle| json!({ "handle": handle }))
+}
+
+/// A model that calls the recall tool once it sees a handle, and then quotes the first line of the result.
+fn model_with_call(arguments: fn(&str) -> Value) -> Script {
+    Script::new(move |asked| {
         let text = asked.body.to_string();
         let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
         let last = messages.last().cloned().unwrap_or_default();
@@ -24,12 +30,10 @@ fn recalling_model() -> Script {
             return ScriptedReply { text: format!("It says: {line}"), ..ScriptedReply::default() };
         }
         let has_tool = text.contains("fanfold_recall");
-        let handle = text
-            .split(['[', ']'])
-            .find(|word| word.len() == 6 && word.chars().all(|c| c.is_ascii_hexdigit()));
+        let handle = handles_in(&text).into_iter().next();
         match handle.filter(|_| has_tool) {
             Some(handle) => {
-                let call = ("fanfold_recall".to_owned(), json!({ "handle": handle }));
+                let call = ("fanfold_recall".to_owned(), arguments(&handle));
                 ScriptedReply {
                     text: "Let me look.".to_owned(),
                     calls: vec![call],
@@ -101,6 +105,18 @@ async fn the_client_sees_one_answer_without_recalls() {
     let totals = stage.meter.status().totals;
     // The stream reports no usage, so three usages remain: the first answer and two rounds of the second.
     assert_eq!((totals.recalls, totals.tokens.output), (2, 60), "each round is counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_without_a_handle_looks_in_everything_folded() {
+    let script = model_with_call(|_| json!({ "search": "BATCH_0_3" }));
+    let options = StageOptions { window: 600, script, recall: Recall::Tool, ..StageOptions::default() };
+    let stage = Stage::new(options).await;
+    let messages = long_chat(12);
+    drop(stage.chat(&chat(&messages[..2])).await.bytes().await);
+    let answer: Value = json_of(stage.chat(&chat(&messages)).await).await;
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(text.contains("It says: #1.1 4: stage 0 line 3 takes batch_0_3 of it"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -96,6 +96,11 @@ pub(crate) struct Needle {
 }
 
 impl Needle {
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn new(text: &str) -> Needle {
         let mut key: Option<(usize, usize, usize)> = None;
         each_word(text, |start, word| {

@@ -274,6 +274,7 @@ impl Price {
         fanfold_core::Prices {
             write: if has_cache { self.write } else { 1.0 },
             read: if has_cache { self.read } else { 1.0 },
+            output: self.output / self.base,
             lifetime: self.lifetime,
             minimum: Tokens(if has_cache { self.minimum } else { 0 }),
             boundary: match self.matching {
@@ -283,6 +284,11 @@ impl Price {
             },
             cliffs: self.cliffs.iter().map(cliff).collect(),
         }
+    }
+
+    /// The price of a recall from a view of this length, in dollars.
+    pub fn recall_dollars(&self, view: u64) -> f64 {
+        self.for_session().recall_cost(Tokens(view)) * self.base / 1e6
     }
 
     /// Dollars per million tokens of input and of output, for a request of this length.

@@ -1,7 +1,7 @@
 //! Checks the consistency of a SQL store and repairs it where possible.
 //!
-//! Every id is recomputed from the messages, which detects any changed byte. Derived data (counts, roles, lanes of
-//! tips, indexes) is recomputed; missing or changed messages are reported.
+//! Every id is recomputed from the messages, which detects any changed byte. Derived data (counts, roles, lineages,
+//! lanes of tips, indexes) is recomputed; missing or changed messages are reported.
 
 mod chains; //   lanes and their messages
 mod sessions; // tips, events and roots of sessions
@@ -56,7 +56,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks the tables of a database. A section that cannot be read is a finding with the repair status `unread`.
+/// Checks the tables of a database. A section that cannot be read becomes a finding with the repair status that the
+/// caller passes as `unread`.
 pub(crate) fn check(
     sql: &mut dyn Sql,
     index: &dyn Index,
@@ -65,7 +66,8 @@ pub(crate) fn check(
 ) -> Result<Vec<Finding>, StoreError> {
     let mut examination = Examination { sql, mode, findings: Vec::new() };
     let mut is_corrupt = false;
-    // Sessions before messages: a lane without messages still leads to the message that a lost tip is reset to.
+    // Check sessions before messages: the repair of a lost tip follows a lane to its parent even if the lane is empty,
+    // and the check of messages deletes empty lanes.
     for section in [Section::Sessions, Section::Messages, Section::Blobs, Section::Index] {
         let result = match section {
             Section::Sessions => sessions::check(&mut examination),

@@ -1,7 +1,10 @@
 //! Checks tips, events and roots of sessions.
 
+use std::collections::BTreeMap;
+
 use super::Examination;
-use crate::database::sql::{SqlRow, SqlValue, query_row};
+use crate::database::sql::{SqlValue, query_row};
+use crate::model::Relation;
 use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -117,21 +120,56 @@ fn events(examination: &mut Examination<'_>) -> Result<()> {
 
 /// Checks that a rotation has the root of its parent and that any other session is its own root.
 fn roots(examination: &mut Examination<'_>) -> Result<()> {
-    let text = "SELECT s.key, s.id, s.root, p.root FROM sessions s JOIN sessions p ON p.id = s.parent \
-         WHERE s.relation = 'rotation' AND s.root <> p.root \
-         UNION ALL SELECT s.key, s.id, s.root, s.id FROM sessions s \
-         WHERE (s.relation IS NULL OR s.relation <> 'rotation') AND s.root <> s.id";
-    let read = |mut row: SqlRow| Ok((row.int()?, row.text()?, row.text()?, row.text()?));
-    let rows: Result<Vec<_>> = examination.sql.query(text, &[])?.into_iter().map(read).collect();
-    for (key, name, found, expected) in rows? {
+    let text = "SELECT key, id, root, parent, relation FROM sessions ORDER BY key";
+    let mut sessions = Vec::new();
+    for mut found in examination.sql.query(text, &[])? {
+        let (key, name, root) = (found.int()?, found.text()?, found.text()?);
+        let (parent, relation) = (found.opt_text()?, found.opt_text()?);
+        let is_rotation = relation.as_deref() == Some(Relation::Rotation.name());
+        sessions.push(RecordedRoot { key, name, root, parent: parent.filter(|_| is_rotation), is_rotation });
+    }
+    let by_name: BTreeMap<&str, &RecordedRoot> =
+        sessions.iter().map(|session| (session.name.as_str(), session)).collect();
+    for session in &sessions {
+        let (found, expected) = (&session.root, session.expected_root(&by_name));
+        if found == expected {
+            continue;
+        }
         let text = format!("the root of its lineage is recorded as {found} instead of {expected}");
         let statement = "UPDATE sessions SET root = $1 WHERE key = $2";
         examination.repair_with(
-            format!("session {name}"),
+            format!("session {}", session.name),
             text,
             statement,
-            &[SqlValue::Text(&expected), SqlValue::Int(key)],
+            &[SqlValue::Text(expected), SqlValue::Int(session.key)],
         )?;
     }
     Ok(())
+}
+
+/// A session with the root that is recorded for it.
+struct RecordedRoot {
+    key: i64,
+    name: String,
+    root: String,
+    /// The session that this one continues, if it is a rotation.
+    parent: Option<String>,
+    is_rotation: bool,
+}
+
+impl RecordedRoot {
+    /// The root of the oldest session in the chain of rotations. All roots of a chain are derived from it, so one repair
+    /// corrects them all. If the parent of the oldest one was deleted, its recorded root is right.
+    fn expected_root<'a>(&'a self, sessions: &BTreeMap<&str, &'a RecordedRoot>) -> &'a str {
+        let mut session = self;
+        // Corrupt parents could form a cycle.
+        for _ in 0..sessions.len() {
+            match session.parent.as_deref().and_then(|parent| sessions.get(parent)) {
+                Some(parent) => session = *parent,
+                None if session.is_rotation => return &session.root,
+                None => return &session.name,
+            }
+        }
+        &self.root
+    }
 }

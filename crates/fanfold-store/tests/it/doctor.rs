@@ -163,6 +163,20 @@ fn derived_columns_are_repaired() {
     );
 }
 
+/// The chain is a, c, b, but b is stored before c.
+#[test]
+fn wrong_roots_of_a_chain_are_corrected_by_one_repair() {
+    check_damage(
+        "UPDATE sessions SET root = 'x' WHERE id = 'c'; \
+         UPDATE sessions SET root = 'y', parent = 'c', relation = 'rotation' WHERE id = 'b'",
+        "session b: the root of its lineage is recorded as y instead of a (can be repaired)\n\
+         session c: the root of its lineage is recorded as x instead of a (can be repaired)",
+        "session b: the root of its lineage is recorded as y instead of a (repaired)\n\
+         session c: the root of its lineage is recorded as x instead of a (repaired)",
+        "",
+    );
+}
+
 #[test]
 fn missing_and_orphaned_events_are_reported() {
     let missing = "session a: 1 of its events are missing (can't be repaired)";

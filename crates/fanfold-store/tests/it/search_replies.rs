@@ -225,7 +225,7 @@ fn scroll() {
             {"session_id":"fork","around_message_id":43,"window":2,"query":"ignored"}
             scroll session_id="fork" [10 11 43*] before=9 after=0
             {"session_id":"rotated","around_message_id":45}
-            scroll session_id="rotated-2" warning="message 45 is in session rotated-2, not in rotated; this is from there" [44 45*] before=0 after=0
+            scroll session_id="rotated-2" warning="message 45 is not in session rotated; these messages are from rotated-2" [44 45*] before=0 after=0
             {"session_id":"monday","around_message_id":43}
             session monday has no message 43
 
@@ -257,7 +257,7 @@ fn read() {
         &expect![[r#"
             {"session_id":"monday"}
             read session_id="monday" message_count=42 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 33 34 35 36 37 38 39 40 41 42] before=null after=null
-              the first 20 and the last 10 of 42 messages; scroll with around_message_id 20 for what is between them
+              the first 20 and the last 10 of 42 messages; scroll with around_message_id 20 to see those between them
             {"session_id":"fork"}
             read session_id="fork" message_count=12 [1 2 3 4 5 6 7 8 9 10 11 43] before=null after=null
             {"session_id":"rotated-2"}

@@ -1,8 +1,8 @@
 //! 3. A view fits its room, or there is an `Overflow` and no view.
 
 use fanfold_core::{
-    Budget, Entry, Event, Notice, Overflow, Policy, Pressure, Reason, Session, Strategy, Tokens, View,
-    ViewError, Words, check, parse, recount,
+    Budget, Entry, Event, Notice, Overflow, Policy, Pressure, Prices, Quality, Reason, Session, Strategy,
+    Tokens, View, ViewError, Words, check, parse, recount,
 };
 
 use crate::cases::{Case, Verdict, check_cases, fail};
@@ -175,6 +175,25 @@ fn nothing_is_folded_when_the_strategy_is_off() {
                 Ok(view) if !view.is_untouched() || !is_small => return fail("it was folded or is too long"),
                 Err(_) if is_small => return fail("it fits but was refused"),
                 Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn nothing_is_folded_before_the_window_is_full_if_the_quality_is_faithful() {
+    check_cases(2_000, &Policy::NAMES, |case| {
+        let policy = case.policy().with_quality(Quality::Faithful);
+        let prices = Prices { write: 1.25, read: 0.1, ..Prices::without_cache() };
+        let mut session = Session::new(policy, case.budget(), &Words).with_prices(prices);
+        let mut was_full = false;
+        for entry in &case.entries {
+            session.append(entry.clone());
+            was_full |= session.transcript().total() > session.budget().room();
+            let is_untouched = session.view().is_ok_and(|view| view.is_untouched());
+            if !was_full && !is_untouched {
+                return fail("it was folded before the window was full");
             }
         }
         Ok(())

@@ -224,7 +224,7 @@ fn check_arguments(arguments: &str) -> Verdict {
                 return fail(format!("the condensed arguments are not JSON: {}", edit.stub));
             }
             let fold = session.ledger().fold_at(edit.place);
-            let opened = fold.map(|fold| session.recall(fold.handles[0], &Extent::Whole));
+            let opened = fold.map(|fold| session.recall(fold.handle, &Extent::Whole));
             if opened != Some(Ok(arguments.to_owned())) {
                 return fail("the handle recalls another text");
             }

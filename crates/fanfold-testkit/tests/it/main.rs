@@ -12,6 +12,8 @@ mod user_text; //        1: user messages are sent unchanged
 mod call_pairing; //     2: each result follows its call
 mod budget; //           3: room, counts, thresholds, pressure, overflows
 mod lossless; //         4: every handle can be recalled
+mod record; //           the lines of a record stand in their steps
+mod state; //            the statements of the state have their evidence
 mod stable_prefix; //    5: a view begins with the previous one
 mod fold_persistence; // 6: folds stay
 mod determinism; //      7: the same input gives the same bytes

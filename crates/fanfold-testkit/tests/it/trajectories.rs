@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 use crate::cases::{Verdict, catch_panic, fail, is_fast};
 use crate::drivers::{SentView, apply, drive_chat};
 use crate::{
-    budget, call_pairing, fold_persistence, lossless, pass_through, running_calls, stable_prefix, user_text,
+    budget, call_pairing, fold_persistence, lossless, pass_through, record, running_calls, stable_prefix,
+    user_text,
 };
 
 const WINDOWS: [u64; 2] = [8_000, 24_000];
@@ -85,6 +86,7 @@ fn check(trajectory: &Trajectory, policy: &str, window: u64) -> Verdict {
     let mut checks = ConversationChecks::default();
     let mut followed = drive_chat(&messages, session(), |sent| checks.check(sent))?;
     checks.handles.check(&followed)?;
+    lossless::check_addresses(&followed)?;
     // 7: a new process gets the same bytes, even if it sometimes drops its analysis.
     let mut conversation = Conversation::empty(Format::Chat);
     let mut replayed = session();
@@ -114,6 +116,9 @@ impl ConversationChecks {
     fn check(&mut self, sent: &SentView<'_>) -> Verdict {
         let n_receipts = sent.session.ledger().receipts().len();
         let is_deep = self.n_views.is_multiple_of(8) || n_receipts > self.n_receipts;
+        if n_receipts > self.n_receipts && sent.session.policy().name == "fanfold" {
+            record::check(sent.session, sent.view)?;
+        }
         (self.n_views, self.n_receipts) = (self.n_views + 1, n_receipts);
         stable_prefix::check_sent(&mut self.prefix, sent)?;
         fold_persistence::check(&mut self.folds, sent.session, sent.view)?;

@@ -59,8 +59,8 @@ fn unfolding_brings_entries_back() {
                 continue;
             }
             let handle = view.handles[rng.below(view.handles.len())];
-            let entries =
-                session.ledger().original(handle).map(fanfold_core::Original::entries).unwrap_or_default();
+            let original = session.ledger().original(session.transcript(), handle);
+            let entries = original.map(|original| original.entries()).unwrap_or_default();
             session.apply(Event::Unfolded(handle));
             let Some(view) = view_of(&mut session)? else { return Ok(()) };
             for entry in entries {

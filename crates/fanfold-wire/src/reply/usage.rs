@@ -11,7 +11,7 @@ pub struct Usage {
     pub cache_read: u64,
     /// The part of the input that was written to the cache.
     pub cache_written: u64,
-    /// All output, including thoughts.
+    /// All output, including reasoning.
     pub output: u64,
 }
 
@@ -19,10 +19,10 @@ impl Usage {
     /// The sum of the usage of two requests.
     pub fn plus(self, other: Usage) -> Usage {
         Usage {
-            input: self.input + other.input,
-            cache_read: self.cache_read + other.cache_read,
-            cache_written: self.cache_written + other.cache_written,
-            output: self.output + other.output,
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_written: self.cache_written.saturating_add(other.cache_written),
+            output: self.output.saturating_add(other.output),
         }
     }
 }
@@ -65,7 +65,10 @@ impl UsageCounts {
             return None;
         }
         let input = self.input.unwrap_or(0);
-        let input = if input_excludes_cache { input + cache_read + cache_written } else { input };
+        let input = match input_excludes_cache {
+            true => input.saturating_add(cache_read).saturating_add(cache_written),
+            false => input,
+        };
         Some(Usage { input, cache_read, cache_written, output: self.output.unwrap_or(0) })
     }
 }
@@ -181,5 +184,19 @@ mod tests {
             Some([12, 0, 0, 3]),
         );
         check(Format::Chat, &[r#"{"prompt_tokens":-1,"completion_tokens":null}"#], None);
+    }
+
+    #[test]
+    fn sums_of_huge_counts_saturate() {
+        check(
+            Format::Anthropic,
+            &[
+                r#"{"input_tokens":18446744073709551615,"cache_read_input_tokens":1e300,"cache_creation_input_tokens":7}"#,
+            ],
+            Some([u64::MAX, u64::MAX, 7, 0]),
+        );
+        let huge = Usage { input: u64::MAX, cache_read: 1, cache_written: u64::MAX, output: 2 };
+        let expected = Usage { input: u64::MAX, cache_read: 2, cache_written: u64::MAX, output: 4 };
+        assert_eq!(huge.plus(huge), expected);
     }
 }

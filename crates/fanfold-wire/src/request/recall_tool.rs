@@ -14,13 +14,13 @@ pub const RECALL_TOOL: &str = "fanfold_recall";
 
 macro_rules! description {
     () => {
-        r#""description":"Opens a fold: gives the original behind a [handle] of this conversation, whole, by lines, or the lines that hold a text.""#
+        r#""description":"Opens a fold: gives the original of a handle (#12, #7-11, #12.2) of this conversation, whole, by lines, or the lines that hold a text. Without a handle, searches everything folded.""#
     };
 }
 
 macro_rules! parameters {
     () => {
-        r#"{"type":"object","properties":{"handle":{"type":"string"},"lines":{"type":"string","description":"from-to, counted from 1"},"search":{"type":"string"}},"required":["handle"]}"#
+        r#"{"type":"object","properties":{"handle":{"type":"string"},"lines":{"type":"string","description":"from-to, counted from 1"},"search":{"type":"string"}}}"#
     };
 }
 
@@ -123,14 +123,14 @@ pub(crate) fn is_recall(call: &ToolCall) -> bool {
 pub struct RecallRequest {
     /// The id of the call.
     pub call: String,
-    /// The handle without brackets; empty if the model gave none.
+    /// The handle as the model wrote it; empty if it gave none.
     pub handle: String,
     /// The part of the original.
     pub extent: Extent,
 }
 
 impl RecallRequest {
-    /// Reads a call. Accepts brackets around the handle, numbers for strings, and `10..40`.
+    /// Reads a call. Accepts numbers for strings, and `10..40`.
     pub fn read(call: &ToolCall) -> RecallRequest {
         let object = Object::parse(&call.arguments);
         let text = |key: &str| {
@@ -139,7 +139,6 @@ impl RecallRequest {
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())
         };
         let handle = text("handle").unwrap_or_default();
-        let handle = handle.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
         let extent = match (text("search"), text("lines")) {
             (Some(text), _) => Extent::Search { text, around: 2 },
             (None, Some(lines)) => parse_lines(&lines).unwrap_or_default(),
@@ -231,7 +230,9 @@ mod tests {
             let request = RecallRequest::read(&call);
             (request.handle, request.extent)
         };
-        assert_eq!(read(r#"{"handle":"[123456]"}"#), ("123456".into(), Extent::Whole));
+        assert_eq!(read(r##"{"handle":" #12.2"}"##), ("#12.2".into(), Extent::Whole));
+        let everywhere = Extent::Search { text: "worth".into(), around: 2 };
+        assert_eq!(read(r#"{"search":"worth"}"#), (String::new(), everywhere));
         assert_eq!(read(r#"{"handle":123456,"lines":"10-40"}"#), ("123456".into(), Extent::Lines(10, 40)));
         assert_eq!(read(r#"{"handle":"123456","lines":7}"#), ("123456".into(), Extent::Lines(7, 7)));
         let search = Extent::Search { text: "worth".into(), around: 2 };

@@ -78,7 +78,7 @@ pub(super) fn json(ledger: &Ledger) -> Value {
             json!({
                 "place": receipt_json::location(fold.place),
                 "pass": fold.pass,
-                "handles": fold.handles.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "handle": fold.handle.to_string(),
                 "tokens": fold.tokens.0,
                 "stub": &*fold.stub,
             })

@@ -25,7 +25,7 @@ pub(super) struct EventCounts {
     /// Summary requests that failed or were answered with an unusable summary.
     n_failures: usize,
     last_failure: Option<String>,
-    /// Times another model or the digest was used instead.
+    /// Times another model or the record alone was used instead.
     n_fallbacks: usize,
     /// The flaws of unusable summaries, counted by kind.
     flaws: BTreeMap<String, usize>,
@@ -77,7 +77,7 @@ impl EventCounts {
             (
                 "fell back",
                 self.n_fallbacks.to_string(),
-                format!("times to another model or the digest: {} failures{last}", self.n_failures),
+                format!("times to another model or the record alone: {} failures{last}", self.n_failures),
             ),
             ("flawed", self.flaws.values().sum::<usize>().to_string(), self.describe_flaws()),
         ]

@@ -50,7 +50,7 @@ struct Topic {
     /// Every fold: what was folded and what replaced it
     #[arg(long)]
     ledger: bool,
-    /// Working context: files seen and changed, verdicts, errors
+    /// Working context: files seen, and the state: changed files, tests, open failures
     #[arg(long)]
     context: bool,
     /// Metrics: tokens saved per fold, folds per 100 turns, summaries
@@ -134,13 +134,11 @@ fn context_json(context: &WorkingContext) -> Value {
             })
         })
         .collect();
-    let verdicts: Value =
-        context.verdicts.iter().map(|(run, verdict)| json!({ "run": run, "verdict": verdict })).collect();
+    let state: serde_json::Map<String, Value> =
+        context.state.iter().map(|section| (section.title.to_owned(), json!(section.items))).collect();
     json!({
         "files": files,
-        "edited": context.edited,
-        "verdicts": verdicts,
-        "open_errors": context.open_errors,
+        "state": state,
         "git": context.git,
     })
 }

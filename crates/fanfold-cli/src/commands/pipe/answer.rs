@@ -1,6 +1,6 @@
 //! The answer to a line.
 
-use fanfold_core::{EntryId, Handle, Original, Overflow, Place, View, ViewFault};
+use fanfold_core::{EntryId, Handle, Original, Overflow, Place, Tokens, View, ViewFault};
 use fanfold_engine::FoldedConversation;
 use serde_json::{Value, json};
 
@@ -82,12 +82,23 @@ fn report(followed: &mut FoldedConversation, reported: ReportedCounts, state: Bo
     })
 }
 
-/// A handle and the messages that it covers.
+/// A handle and the messages that it covers. An original that would fill much of the window is marked: search in it
+/// instead of recalling it whole.
 fn handle_json(followed: &FoldedConversation, handle: Handle) -> Value {
-    let original = followed.session.ledger().original(handle);
-    let covers = original.map_or_else(Vec::new, |original| covered_messages(followed, original));
-    json!({ "id": handle.to_string(), "covers": covers })
+    let session = &*followed.session;
+    let Some(original) = session.ledger().original(session.transcript(), handle) else {
+        return json!({ "id": handle.to_string(), "covers": [] });
+    };
+    let mut answer = json!({ "id": handle.to_string(), "covers": covered_messages(followed, &original) });
+    let tokens: Tokens = original.entries().iter().map(|entry| session.transcript().tokens(*entry)).sum();
+    if tokens > LARGE.max(session.budget().window().permille(250)) {
+        answer["search"] = true.into();
+    }
+    answer
 }
+
+/// The size up to which an original is recalled whole in any window.
+const LARGE: Tokens = Tokens(2_000);
 
 fn covered_messages(followed: &FoldedConversation, original: &Original) -> Vec<u32> {
     let transcript = followed.session.transcript();

@@ -20,9 +20,9 @@ use crate::failure::{Failure, Result};
 use crate::settings::{FoldFlags, Options};
 use crate::terminal::Reporter;
 
-const HELP: &str = r#"Each line of stdin is a JSON object, answered by a line on stdout:
+const HELP: &str = r##"Each line of stdin is a JSON object, answered by a line on stdout:
   {"session": "a", "call": 1, "window": 32000, "messages": [...], "tools": [...]}
-  {"messages": [...], "handles": [{"id": "291227", "covers": [7]}], "report": {...}}
+  {"messages": [...], "handles": [{"id": "#12", "covers": [7]}], "report": {...}}
 
 `messages` is the whole history, or an increment: the messages since the last call.
 It is an increment if it does not begin with the messages of the session and `call`
@@ -34,8 +34,9 @@ is folded when that saves money (--cadence); "idle" is the number of seconds sin
 the last request to the provider, from which fanfold knows whether its cache expired.
 
 Operations on a session, named by "session":
-  {"op": "expand", "handle": "291227"}   answered by {"content": "..."}
-  {"op": "recall", "handle": ...}          with "lines": [1, 40] or "search": "text"
+  {"op": "recall", "handle": "#12"}        answered by {"content": "..."}; with "lines":
+                                           [1, 40] or "search": "text"; without a handle,
+                                           searches everything folded
   {"op": "pin", "entry": 3}                and "unpin"; entries are counted from 0
   {"op": "focus", "topic": "the parser"}   keeps more of a topic; "" ends it
   {"op": "fold", "from": 2, "to": 9}       without the range: folds whatever is old,
@@ -46,7 +47,7 @@ Operations on a session, named by "session":
 Errors are answered by {"error": {"message", "hint", "line"}}. If nothing fits, "kind"
 is "overflow" and "original" is true: send the messages unchanged.
 
-Example: fanfold pipe --policy fanfold < requests.jsonl"#;
+Example: fanfold pipe --policy fanfold < requests.jsonl"##;
 
 /// Fold conversations for another program, over JSON lines
 #[derive(Debug, Args)]

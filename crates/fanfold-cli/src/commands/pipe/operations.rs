@@ -8,9 +8,7 @@ use crate::failure::{Failure, Result};
 /// The part of an original that a request recalls.
 pub(super) fn extent(request: &Request<'_>) -> Result<Extent> {
     match (&request.search, request.lines) {
-        (Some(text), _) => {
-            Ok(Extent::Search { text: text.clone(), around: request.around.unwrap_or_default() })
-        }
+        (Some(text), _) => Ok(Extent::Search { text: text.clone(), around: request.around.unwrap_or(2) }),
         (None, Some((from, to))) if from >= 1 && from <= to => Ok(Extent::Lines(from, to)),
         (None, Some(_)) => {
             Err(Failure::new("`lines` is not a range of lines", "send [first, last], counted from 1"))

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use fanfold_core::Handle;
+use fanfold_engine::find_handle;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
@@ -31,7 +32,7 @@ pub(super) struct Request<'a> {
     pub(super) incremental: Option<bool>,
     pub(super) format: Option<String>,
     pub(super) model: Option<String>,
-    handle: Option<String>,
+    pub(super) handle: Option<String>,
     pub(super) lines: Option<(usize, usize)>,
     pub(super) search: Option<String>,
     pub(super) around: Option<usize>,
@@ -88,7 +89,7 @@ impl<'a> Request<'a> {
     pub(super) fn handle(&self) -> Result<Handle> {
         let hint = "give the handle as it appears in the folded messages";
         let Some(handle) = &self.handle else { return Err(Failure::new("there is no `handle`", hint)) };
-        handle.parse().map_err(|error| Failure::new(format!("{error}"), hint))
+        find_handle(handle).map_err(|error| Failure::new(error.to_string(), hint))
     }
 }
 

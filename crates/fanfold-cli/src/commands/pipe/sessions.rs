@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use fanfold_core::{Event, Extent, Feedback, ViewError};
+use fanfold_core::{Event, Feedback, ViewError};
 use fanfold_engine::{FoldedConversation, Terms};
 use fanfold_wire::{Format, detect};
 use serde_json::json;
@@ -197,11 +197,11 @@ impl Sessions {
         };
         let core = &mut session.followed.session;
         match op {
-            "expand" => {
-                let content = recall(&**core, request.handle()?, &Extent::Whole)?;
+            "recall" if request.handle.is_none() && request.search.is_some() => {
+                let content = core.search_folded(request.search.as_deref().unwrap_or_default());
                 return Ok(json!({ "content": content }).to_string());
             }
-            "recall" => {
+            "expand" | "recall" => {
                 let content = recall(&**core, request.handle()?, &extent(request)?)?;
                 return Ok(json!({ "content": content }).to_string());
             }

@@ -8,7 +8,7 @@ mod scatter_plot; // the results as an SVG
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fanfold_core::{Cadence, Policy, thousands};
+use fanfold_core::{Cadence, Policy, Quality, thousands};
 use fanfold_replay::{CommonKnowledge, DEFAULT_PRICE, Record, ReplayOptions, ReplayOutcome, replay, rows};
 use fanfold_tokens::o200k;
 use rayon::prelude::*;
@@ -53,6 +53,9 @@ pub(crate) struct ReplayArgs {
     /// When to fold: cost (when it saves money), window (only when the conversation no longer fits)
     #[arg(long, value_name = "NAME", value_parser = Cadence::NAMES, hide_possible_values = true)]
     cadence: Option<String>,
+    /// Weight of content that leaves the view: economy (none), balanced (its price), faithful (fold only when full)
+    #[arg(long, value_name = "NAME", value_parser = Quality::NAMES, hide_possible_values = true)]
+    quality: Option<String>,
     /// Skip conversations shorter than this multiple of the window [default: 1.5; for sessions 0]
     #[arg(long, value_name = "RATIO")]
     min_ratio: Option<f64>,
@@ -182,8 +185,11 @@ fn report_omissions(
 
 /// The terms of the replay, from the flags and the settings.
 fn replay_terms(args: &ReplayArgs, options: &Options) -> Result<ReplayOptions> {
-    let options =
-        &Options { cadence: args.cadence.clone().or_else(|| options.cadence.clone()), ..options.clone() };
+    let options = &Options {
+        cadence: args.cadence.clone().or_else(|| options.cadence.clone()),
+        quality: args.quality.clone().or_else(|| options.quality.clone()),
+        ..options.clone()
+    };
     let mut windows: Vec<u64> = args.window.iter().map(|window| window.0).collect();
     if windows.is_empty() {
         windows = if args.has_own_sessions() { SESSION_WINDOWS.to_vec() } else { DEFAULT_WINDOWS.to_vec() };

@@ -79,9 +79,9 @@ fn recall_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
 
 /// The columns of the table of costs.
 #[rustfmt::skip]
-const COST_COLUMNS: [&str; 15] = [
-    "policy", "window", "folds", "cost", "unfolded", "saved", "saved%", "worst", "breaks", "break cost",
-    "repeats", "folded", "recall tok", "recall all", "copied",
+const COST_COLUMNS: [&str; 17] = [
+    "policy", "window", "folds", "cost", "unfolded", "saved", "saved%", "recalls", "net%", "worst", "breaks",
+    "break cost", "repeats", "folded", "recall tok", "recall all", "copied",
 ];
 
 fn cost_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
@@ -96,6 +96,8 @@ fn cost_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
             dollars(sums.bill_raw.dollars),
             dollars(saved),
             shares.cost.map_or_else(dash, |cost| format!("{:.1}", 100.0 * (1.0 - cost))),
+            sums.needed_recalls.to_string(),
+            shares.cost_with_recalls.map_or_else(dash, |cost| format!("{:.1}", 100.0 * (1.0 - cost))),
             format!("{:.3}", sums.worst),
             sums.rewrites.to_string(),
             dollars(sums.break_dollars),

@@ -56,7 +56,7 @@ enum SessionsCommand {
     Restore(TextArgs),
     /// Rewind a session; `redo` restores it
     Rewind(rewind::RewindArgs),
-    /// Undo the last rewind or restore
+    /// Undo the last rewind, restore, or edit by the client
     Redo(SessionArgs),
     /// Fork a session at any message; prints the new id
     Fork(lineage::ForkArgs),

@@ -76,7 +76,7 @@ pub(super) fn rewind(args: &RewindArgs, options: &Options, reporter: Reporter) -
     move_session(&target, options, reporter, |engine, id| engine.rewind(id, back))
 }
 
-/// Undoes the last rewind or restore.
+/// Undoes the last rewind, restore, or edit by the client.
 pub(super) fn redo(args: &SessionArgs, options: &Options, reporter: Reporter) -> Result<()> {
     move_session(
         &MoveTarget { name: &args.session, is_json: args.json },

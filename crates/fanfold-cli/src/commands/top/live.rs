@@ -1,4 +1,4 @@
-//! The terminal in raw mode, redrawn each second.
+//! Shows the status in a terminal in raw mode: reads it every second and redraws the screen when it changes.
 //!
 //! Raw mode uses `rustix`, which is a dependency anyway; a library for terminal interfaces would add sixty crates
 //! for a table.
@@ -14,7 +14,7 @@ use super::StatusSource;
 use super::screen::{Key, Screen, ScreenSize};
 use crate::failure::Result;
 
-/// How often the status is read.
+/// The interval between two reads of the status.
 const REFRESH: Duration = Duration::from_secs(1);
 /// Maximum width and height, whatever the terminal reports.
 const MAX_SIZE: usize = 500;
@@ -114,7 +114,7 @@ fn write(codes: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Decodes the bytes of the terminal.
+/// Decodes bytes read from the terminal to keys; unknown sequences are ignored.
 fn keys(bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = bytes;

@@ -3,7 +3,7 @@
 mod table; //  the status as lines of text
 mod screen; // the state of the display, and its keys
 #[cfg(unix)]
-mod live; //   the terminal, redrawn each second
+mod live; //   the terminal, redrawn when the screen changes
 
 use std::io::IsTerminal as _;
 

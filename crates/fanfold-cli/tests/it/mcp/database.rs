@@ -1,12 +1,12 @@
 //! The tools with PostgreSQL: the same answers as with a file.
 
+use fanfold_testkit::handles_in;
 use serde_json::{Value, json};
 
 use super::client::{Client, program};
 use super::stored_session::FIRST_LINE;
 use crate::cluster;
 use crate::sandbox::{Sandbox, body, long_chat};
-use crate::sessions::handles;
 
 /// A client of the tools on each of two stores with the same session, in a database and in a file.
 struct TwoStores {
@@ -30,7 +30,7 @@ impl TwoStores {
             command.args(["--store", store]);
             let mut client = Client::run(command);
             client.initialize();
-            (client, handles(&ran.out))
+            (client, handles_in(&ran.out))
         };
         let ((database, handles), (file, _)) = (start(&address), start("s.db"));
         assert!(handles.len() > 3, "nothing was folded");

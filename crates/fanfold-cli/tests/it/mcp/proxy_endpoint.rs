@@ -35,7 +35,8 @@ fn proxy_serves_mcp_and_api() {
     let (status, sessions) = get("/fanfold/api/sessions");
     let sessions: Value = serde_json::from_str(&sessions).unwrap_or_else(|_| panic!("{status} {sessions}"));
     assert_eq!((status, sessions["sessions"][0]["id"].as_str()), (200, Some("night")));
-    assert_eq!(get(&format!("/fanfold/api/recall/{handle}")), (200, stored.original(handle)));
+    let address = format!("/fanfold/api/recall/{}", handle.trim_start_matches('#'));
+    assert_eq!(get(&address), (200, stored.original(handle)));
     let described: Value = serde_json::from_str(&get("/fanfold/api/openapi.json").1).unwrap();
     assert_eq!(described["servers"][0]["url"], "/fanfold/api");
     assert_eq!(get("/fanfold/api/nothing").0, 404);

@@ -45,7 +45,7 @@ fn server_continues_after_odd_input() {
     assert_eq!(tool["error"]["code"], -32602, "{tool}");
     assert!(tool["error"]["message"].as_str().unwrap().contains("search, recall and status"), "{tool}");
     // Invalid arguments are answered by the tool.
-    assert!(client.call("recall", json!({})).error().contains("no handle is given"));
+    assert!(client.call("recall", json!({})).error().contains("neither a handle nor search is given"));
     assert!(
         client.call("search", json!({ "limit": "many" })).error().contains("`limit` is not a whole number")
     );

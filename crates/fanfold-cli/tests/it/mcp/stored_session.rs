@@ -1,5 +1,6 @@
 //! A store with a folded session.
 
+use fanfold_testkit::handles_in;
 use std::path::PathBuf;
 
 use crate::sandbox::{Sandbox, body, long_chat};
@@ -36,11 +37,4 @@ impl StoredSession {
         assert_eq!(ran.code, 0, "{}", ran.err);
         ran.out
     }
-}
-
-/// The digits in brackets.
-fn handles_in(view: &str) -> Vec<String> {
-    let is_handle = |digits: &&str| digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let ends = view.split('[').skip(1).filter_map(|after| after.split_once(']'));
-    ends.map(|(inside, _)| inside).filter(is_handle).map(str::to_owned).collect()
 }

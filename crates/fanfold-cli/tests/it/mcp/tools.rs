@@ -82,7 +82,7 @@ fn handles_are_recalled_in_any_notation() {
         json!(format!("[{handle}] [read] src/stage_0.py")),
         json!(format!("recall {handle}")),
         json!(format!("night/{handle}")),
-        json!(handle.parse::<u64>().unwrap()),
+        json!(handle.trim_start_matches('#')),
     ] {
         assert_eq!(client.call("recall", json!({ "handle": written })).text(), original, "{written}");
     }
@@ -93,6 +93,34 @@ fn handles_are_recalled_in_any_notation() {
     assert!(hits.text().contains(FIRST_LINE), "{:?}", hits.texts);
     let nothing = client.call("recall", json!({ "handle": handle, "search": "no such words" }));
     assert!(nothing.text().starts_with("none of the "), "{:?}", nothing.texts);
+}
+
+#[test]
+fn search_without_a_handle_finds_folded_lines() {
+    let stored = StoredSession::new();
+    let search = json!({ "search": "TAKE_0_0(" });
+    let mut client = Client::start_and_initialize(&stored, &["--session", "night"]);
+    let found = client.call("recall", search.clone());
+    assert!(found.text().starts_with('#') && found.text().contains(FIRST_LINE), "{:?}", found.texts);
+    let nothing = client.call("recall", json!({ "search": "no such words" }));
+    assert_eq!(nothing.text(), "no folded line contains `no such words`");
+    let mut without_session = Client::start_and_initialize(&stored, &[]);
+    assert!(without_session.call("recall", search).error().contains("give a session_id"));
+    let named = json!({ "search": "TAKE_0_0(", "session_id": "night" });
+    assert_eq!(without_session.call("recall", named).texts, found.texts);
+    let ran = stored.sandbox.run("recall --session night --search TAKE_0_0( --store s.db");
+    assert_eq!((ran.code, ran.out.trim_end()), (0, found.text().trim_end()), "{}", ran.err);
+}
+
+#[test]
+fn a_wrong_step_number_error_counts_the_steps() {
+    let stored = StoredSession::new();
+    let mut client = Client::start_and_initialize(&stored, &["--session", "night"]);
+    let error = client.call("recall", json!({ "handle": "#999" })).error().to_owned();
+    assert!(error.starts_with("there is no #999: the conversation has "), "{error}");
+    let mut without_session = Client::start_and_initialize(&stored, &[]);
+    let error = without_session.call("recall", json!({ "handle": "#999" })).error().to_owned();
+    assert!(error.contains("has the handle #999") && error.contains("give the session_id"), "{error}");
 }
 
 #[test]

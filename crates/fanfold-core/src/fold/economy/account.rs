@@ -129,6 +129,8 @@ impl Account {
         let more = price(view, cached) - unfolded;
         let cost =
             self.cost + unfolded + more * if more > 0.0 { prices.cliff_factor(view + view) } else { 1.0 };
+        // The savings also pay for one use of lost content.
+        let cost = cost + economy.use_price(view, prices);
         cost * 1000.0 <= (self.cost_without_folds + unfolded) * f64::from(economy.cost_limit)
     }
 

@@ -15,6 +15,10 @@
 //! earlier savings: at every request, the total cost so far is at most the total cost without folds. The first savings
 //! come from the pass `again`, which removes visible lines from new results before they are sent, so that no cache is
 //! invalidated.
+//!
+//! Removed content that is needed later costs a recall: one more request. The scorer's probability of use times that
+//! price is part of the price of a fold. It decides how large the segment is that replaces the folded entries, and a
+//! fold that saves less is not made.
 
 pub(crate) mod account;
 
@@ -22,9 +26,13 @@ use std::fmt;
 
 use crate::fold::economy::account::Account;
 use crate::fold::passes;
-use crate::fold::policy::Stage;
+use crate::fold::policy::{SegmentPrices, SegmentSize, Stage};
 use crate::model::prices::Prices;
 use crate::model::tokens::Tokens;
+
+/// The number of uses that one recall serves, because an agent uses several texts of one place in one step. Measured
+/// with `fanfold replay`.
+const USES_PER_RECALL: f64 = 2.5;
 
 /// The settings of folding for economy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +41,7 @@ pub struct Economy {
     pub tail: Tokens,
     /// The minimum number of steps in the tail.
     pub min_steps: usize,
-    /// The size of a segment relative to the folded entries, in per mille.
+    /// The expected size of a segment relative to the folded entries, in per mille; its size if losses have no weight.
     pub kept_share: u32,
     /// The size of a fold up to which `kept_share` applies. The share is smaller for larger folds.
     pub full_share_limit: Tokens,
@@ -48,6 +56,8 @@ pub struct Economy {
     pub min_repeat: Tokens,
     /// The maximum total cost at any time, in per mille of the total cost without folds.
     pub cost_limit: u32,
+    /// The weight of the recalls that a fold is expected to cause, in per mille of their price. Zero ignores them.
+    pub loss_weight: u32,
 }
 
 impl Economy {
@@ -71,9 +81,40 @@ impl Economy {
     }
 
     /// The stage of a fold for economy, which adds a segment after the existing ones.
-    pub(crate) fn stage(&self, folded: Tokens) -> Stage {
+    pub(crate) fn stage(&self, account: &Account, prices: &Prices) -> Stage {
         let passes = vec![passes::MEDIA, passes::ANCHOR, passes::DIGEST];
-        Stage { tail: 0, segment_share: Some(self.segment_share(folded)), ..Stage::new("economy", passes) }
+        let segment_size = match self.loss_weight {
+            0 => SegmentSize::Share(self.segment_share(account.backlog.foldable)),
+            _ => SegmentSize::Cheapest(SegmentPrices {
+                per_token: prices.write_surcharge() + n_expected_requests(account) * prices.read,
+                per_use: self.use_price(account.view, prices),
+            }),
+        };
+        Stage { tail: 0, segment_size: Some(segment_size), ..Stage::new("economy", passes) }
+    }
+
+    /// The price of each expected use of content that is not in the view: a share of a recall, with its weight.
+    pub(crate) fn use_price(&self, view: Tokens, prices: &Prices) -> f64 {
+        let weight = f64::from(self.loss_weight) / 1000.0;
+        weight * prices.recall_cost(view) / USES_PER_RECALL
+    }
+
+    /// Returns whether a fold saves more, in the requests that are expected, than its expected recalls cost.
+    /// `rewriting` is the extra price of writing the view again.
+    pub(crate) fn exceeds_loss(
+        &self,
+        account: &Account,
+        prices: &Prices,
+        (removed, rewriting): (Tokens, Tokens),
+        loss: f64,
+    ) -> bool {
+        let saving = n_expected_requests(account) * prices.read * float(removed) - float(rewriting);
+        self.loss_weight == 0 || saving > loss
+    }
+
+    /// The settings of the quality `economy`: the lowest bill, without a price for losses.
+    pub(crate) fn ignoring_losses(self) -> Economy {
+        Economy { tail: Tokens(1_500), delay: 1400, loss_weight: 0, ..self }
     }
 }
 
@@ -212,6 +253,11 @@ pub(crate) fn best_start(
     best.1
 }
 
+/// The number of requests that are expected to follow: half of the past ones, and at least twenty.
+fn n_expected_requests(account: &Account) -> f64 {
+    f64::from((account.n_requests / 2).max(20))
+}
+
 fn float(tokens: Tokens) -> f64 {
     tokens.0 as f64
 }
@@ -239,6 +285,7 @@ mod tests {
         max_payback_requests: 25,
         min_repeat: Tokens(40),
         cost_limit: 1050,
+        loss_weight: 0,
     };
 
     fn cache_prices() -> Prices {
@@ -279,7 +326,7 @@ mod tests {
         let folded = session(60, cache_prices());
         check_last_reason(
             &folded,
-            &expect!["the backlog of 192 tokens has reached 186: folding pays within 6 calls"],
+            &expect!["the backlog of 192 tokens has reached 171: folding pays within 6 calls"],
         );
     }
 

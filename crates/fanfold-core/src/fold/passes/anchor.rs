@@ -25,7 +25,7 @@
 //!         assertion `left == right` failed
 //!           left: 3
 //!         … 3 lines
-//!         [condensed from 10 lines, 066395]
+//!         [condensed from 10 lines, #1.1]
 //! call    bash {"command":"wc -l src/parser.rs"}
 //! result  214 src/parser.rs
 //! ```

@@ -8,7 +8,7 @@
 //! call    write {"path":"limits.toml","content":"# Limits of the shop, as agreed with the warehouse.\n[orders]\nper_day = 400\nper_customer = 12\nlargest = 2_500\n\n[stock]\n# Counted once a week, on Sundays, when nothing is sent.\ncount_on = \"sunday\"\nwarn_below = 20\nrefill_to = 120\n\n[returns]\ndays = 30\nneeds_receipt = true\n"}
 //! result  ok
 //! ->
-//! call    write {"path":"limits.toml","content":"… 1 line\n[orders]\n… 10 lines\n[returns]\ndays = 30\nneeds_receipt = true\n[15 lines, 894257]"}
+//! call    write {"path":"limits.toml","content":"… 1 line\n[orders]\n… 10 lines\n[returns]\ndays = 30\nneeds_receipt = true\n[15 lines, #1.1a]"}
 //! result  ok
 //! ```
 

@@ -38,7 +38,7 @@
 //!          right: 4
 //!
 //!         test result: FAILED. 11 passed; 1 failed; 0 ignored; finished in 0.02s
-//!         [condensed from 21 lines, 087059]
+//!         [condensed from 21 lines, #1.1]
 //! ```
 
 use crate::actions::{FileRead, Verb};

@@ -9,7 +9,7 @@
 //! result  buy milk, eggs, bread and a cake for Sunday
 //! ->
 //! call    read notes.md
-//! result  [read again later, 976585]
+//! result  [read again later, #1.1]
 //! call    read notes.md
 //! result  buy milk, eggs, bread and a cake for Sunday
 //! ```

@@ -1,41 +1,72 @@
-//! Folds whole old steps into a segment: descriptions of calls, the most valuable lines, and handles of everything.
+//! Folds whole old steps into a segment of the record.
 //!
 //! Most folds only add a segment at the end, so that the provider's cached prefix stays valid. After several folds, all
 //! segments are merged into one.
 //!
 //! ```text
 //! user    fix the parser
-//! call    bash {"command":"cargo test reads_a_header"}
-//! result  running 1 test
+//! call    bash {"command":"cargo test -p parser"}
+//! result     Compiling lexer v0.1.0
+//!            Compiling parser v0.1.0
+//!         running 14 tests
+//!         test lexer::splits_words ... ok
+//!         test lexer::skips_comments ... ok
+//!         test lexer::reads_numbers ... ok
+//!         test lexer::reads_negative_numbers ... ok
+//!         test parser::reads_a_row ... ok
+//!         test parser::reads_a_title ... ok
+//!         test parser::reads_blank_cells ... ok
 //!         test parser::reads_a_header ... FAILED
-//!         thread 'parser::reads_a_header' panicked at src/parser.rs:120:9:
+//!         thread 'parser::reads_a_header' panicked at src/parser.rs:140:9:
 //!         assertion `left == right` failed
 //!           left: 3
 //!          right: 4
-//!         test result: FAILED. 0 passed; 1 failed; 0 ignored; 11 filtered out
-//! call    bash {"command":"sed -n 115,121p src/parser.rs"}
-//! result  fn read_header(input: &mut Input) -> Header {
-//!             let width = input.next_number();
-//!             // The first line is the title, which is not counted.
-//!             let height = input.next_number() - 1;
-//!             Header { width, height }
-//!         }
-//! say     the height is off by one
+//!         test result: FAILED. 13 passed; 1 failed; 0 ignored
+//! say     The height is one too small, because the title is subtracted although it is not counted. So I remove the subtraction.
+//! call    Edit {"file_path":"src/parser.rs","old_string":"    // The first line is the title, which is not counted.\n    let height = input.next_number() - 1;\n    Header { width, height }","new_string":"    let height = input.next_number();\n    Header { width, height }"}
+//! result  The file src/parser.rs has been updated.
+//!         117 fn read_header(input: &mut Input) -> Header {
+//!         118     let width = input.next_number();
+//!         119     let height = input.next_number();
+//!         120     Header { width, height }
+//!         121 }
+//! call    bash {"command":"cargo test -p parser"}
+//! result  running 14 tests
+//!         test lexer::splits_words ... ok
+//!         test lexer::skips_comments ... ok
+//!         test lexer::reads_numbers ... ok
+//!         test lexer::reads_negative_numbers ... ok
+//!         test parser::reads_a_row ... ok
+//!         test parser::reads_a_title ... ok
+//!         test parser::reads_blank_cells ... ok
+//!         test parser::reads_a_header ... ok
+//!         test result: ok. 14 passed; 0 failed; 0 ignored
+//! say     all tests pass
 //! ->
 //! user    fix the parser
 //! note    <fanfold>
-//!         Earlier steps, folded by fanfold (not the user's words). Recall a [handle] for the original.
-//!         [491127] [bash] read src/parser.rs lines 115–121
-//!          fn read_header(input: &mut Input) -> Header {
-//!              let width = input.next_number();
+//!         Record of steps 1–3, written by fanfold, not by the user. Recall #N for the original of step N. … marks text left out.
+//!         #1 bash `cargo test -p parser` → 1 failed, 13 passed, thread 'parser::reads_a_header' panicked at src/parser.rs:140:9:
+//!             left: 3 …
+//!         #2 The height is one too small, because the title is subtracted although it is not counted. So I remove the subtraction.
+//!           edited src/parser.rs (+1 −2)
+//!             -     // The first line is the title, which is not counted.
+//!             -     let height = input.next_number() - 1;
+//!             +     let height = input.next_number();
+//!         #3 bash `cargo test -p parser` → 14 passed
 //!         </fanfold>
-//! say     the height is off by one
+//! note    <fanfold>
+//!         State after step 3
+//!           changed: src/parser.rs +1 −2 (#2)
+//!           tests: `cargo test -p parser` → 14 passed (#3)
+//!         </fanfold>
+//! say     all tests pass
 //! ```
 
-use crate::fold::digest::segment;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
-use crate::fold::policy::Digest;
+use crate::fold::policy::{Digest, SegmentPrices, SegmentSize};
+use crate::fold::segment::{self, Segment, UnnamedSegment};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 
@@ -44,9 +75,9 @@ pub(crate) const PASS: Pass = Pass { name: "digest", run };
 fn run(draft: &mut Draft<'_>, target: Tokens) {
     let Digest::Segments { share, max_tokens, max_appended } = draft.policy.digest else { return };
     let new_entries = NewEntries::find(draft);
-    if let Some(share) = draft.stage.segment_share {
+    if let Some(size) = draft.stage.segment_size {
         if !new_entries.entries.is_empty() {
-            replace(draft, &[], &new_entries, new_entries.cost.permille(share));
+            append(draft, &new_entries, size);
         }
         return;
     }
@@ -107,19 +138,54 @@ impl Plan {
     }
 }
 
+/// Adds a segment for new entries, if that saves tokens.
+fn append(draft: &mut Draft<'_>, new_entries: &NewEntries, size: SegmentSize) {
+    let new = match size {
+        SegmentSize::Share(share) => write_new(draft, new_entries, share),
+        SegmentSize::Cheapest(prices) => write_cheapest(draft, new_entries, &prices),
+    };
+    absorb_if_shorter(draft, &[], new_entries, new);
+}
+
+fn write_new(draft: &mut Draft<'_>, new_entries: &NewEntries, share: u32) -> Segment {
+    segment::write(draft, &[], &new_entries.entries, new_entries.cost.permille(share)).name(draft)
+}
+
+/// Writes the segment with the lowest price of its tokens and of the content that it leaves out.
+fn write_cheapest(draft: &mut Draft<'_>, new_entries: &NewEntries, prices: &SegmentPrices) -> Segment {
+    /// Sizes relative to the folded entries, in per mille.
+    const SHARES: [u32; 8] = [60, 120, 180, 245, 350, 500, 650, 800];
+    let mut best: Option<(f64, UnnamedSegment)> = None;
+    for share in SHARES {
+        let budget = new_entries.cost.permille(share);
+        let new = segment::write(draft, &[], &new_entries.entries, budget);
+        let price = prices.price(new.tokens(), new.expected_uses);
+        if best.as_ref().is_some_and(|(lowest, _)| price >= *lowest) {
+            break;
+        }
+        best = Some((price, new));
+    }
+    let (_, segment) = best.expect("there are sizes");
+    segment.name(draft)
+}
+
 /// Writes new entries and the segments to merge as one segment, if that saves tokens.
 fn replace(draft: &mut Draft<'_>, merged: &[u32], new_entries: &NewEntries, budget: Tokens) {
-    let before: Tokens = merged.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
     // A first fold saves at least half.
     let budget = if merged.is_empty() { budget.min(new_entries.cost.permille(500)) } else { budget };
-    let new = segment::write(draft, merged, &new_entries.entries, budget);
+    let new = segment::write(draft, merged, &new_entries.entries, budget).name(draft);
+    absorb_if_shorter(draft, merged, new_entries, new);
+}
+
+/// Adds a segment for new entries and the segments that it merges, if that saves tokens.
+fn absorb_if_shorter(draft: &mut Draft<'_>, merged: &[u32], new_entries: &NewEntries, new: Segment) {
     // A merge rewrites the cached segments, so it has to save more than a few tokens.
+    let before: Tokens = merged.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
     let least = if new_entries.entries.is_empty() { before.permille(60) } else { Tokens::ZERO };
-    if new.tokens() + least < before + new_entries.cost {
-        draft.absorb(new, merged);
-    }
+    draft.absorb_if_shorter(new, merged, least);
 }
 
 fn used(draft: &Draft<'_>) -> Tokens {
-    draft.ledger.live_segments().map(segment::Segment::tokens).sum()
+    let segments: Tokens = draft.ledger.live_segments().map(Segment::tokens).sum();
+    segments + draft.ledger.state_tokens()
 }

@@ -11,7 +11,7 @@
 //! image   image/png
 //! ->
 //! user    what is this?
-//! image   [image/png, 838296]
+//! image   [image/png, #e1i1]
 //! say     a red square
 //! user    and this?
 //! image   image/png

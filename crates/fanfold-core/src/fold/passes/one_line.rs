@@ -9,7 +9,7 @@
 //!         Duration  3.18s
 //! ->
 //! call    bash {"command":"npm test"}
-//! result  [bash] ran `npm test` → 47 passed, 5 lines [569134]
+//! result  [bash] ran `npm test` → 47 passed, 5 lines [#1.1]
 //! ```
 
 use crate::fold::draft::Draft;
@@ -24,10 +24,15 @@ fn run(draft: &mut Draft<'_>, target: Tokens) {
         if draft.total() <= target {
             return;
         }
-        let Place::Result(call) = place else { continue };
-        let (line, _) = draft.describe_with_failure(call);
-        draft.fold_to(place, |tag| format!("{line} [{tag}]"));
+        fold_to_line(draft, place);
     }
+}
+
+/// Folds a result to the description of its call.
+pub(crate) fn fold_to_line(draft: &mut Draft<'_>, place: Place) {
+    let Place::Result(call) = place else { return };
+    let (line, _) = draft.describe_with_failure(call);
+    draft.fold_to(place, |tag| format!("{line} [{tag}]"));
 }
 
 /// Results that may be folded or folded further, oldest first.

@@ -9,7 +9,7 @@
 //! result  test a ... ok
 //! ->
 //! call    bash {"command":"cargo test"}
-//! result  [overtaken: run again later, 038168]
+//! result  [overtaken: run again later, #1.1]
 //! call    bash {"command":"cargo test"}
 //! result  test a ... ok
 //! ```

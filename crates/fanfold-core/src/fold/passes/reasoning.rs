@@ -7,7 +7,7 @@
 //! think   The list might be in notes.md, or in todo.md, which was read before. I will look into notes.md first.
 //! say     Let me look.
 //! ->
-//! think   [thought, 558756]
+//! think   [thought, #1r]
 //! say     Let me look.
 //! ```
 

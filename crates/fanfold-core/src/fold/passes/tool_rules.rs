@@ -9,7 +9,7 @@
 //! say     First the parser.
 //! ->
 //! call    TodoWrite {"todos":[{"content":"fix the parser","status":"pending"}]}
-//! result  [TodoWrite] updated the plan [554875]
+//! result  [TodoWrite] updated the plan [#1.1]
 //! say     First the parser.
 //! ```
 

@@ -10,7 +10,7 @@
 //!         }
 //! ->
 //! call    read {"path":"src/parser.rs"}
-//! result  [read] src/parser.rs (6 lines); succeeded; folded from view, recall 302803
+//! result  [read] src/parser.rs (6 lines); succeeded; folded from view, recall #1.1
 //! ```
 
 use crate::actions::Verb;

@@ -39,11 +39,11 @@ use std::collections::HashSet;
 
 use crate::actions::tool_rule::ToolRule;
 use crate::actions::{has_failed, parse_action_with_rules};
-use crate::fold::digest::segment::{part, runs, seal};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::ends;
 use crate::fold::policy::{Digest, SummaryCounts};
+use crate::fold::segment::{part, runs, seal};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Entry, EntryId, Speaker};
 use crate::model::view::Voice;
@@ -76,7 +76,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         parts.push(part(draft, run[0], text));
     }
     let segment = seal(draft, entries, parts, Voice::Fanfold, vec![handle]);
-    draft.absorb_if_shorter(segment, &merged);
+    draft.absorb_if_shorter(segment, &merged, Tokens::ZERO);
 }
 
 /// The contents of a summary.

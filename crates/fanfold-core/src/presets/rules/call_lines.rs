@@ -13,14 +13,14 @@
 //! ->
 //! user    Read the configuration.
 //! say     I will.
-//!         [tool: read_file(path=config.yaml) → ok, 59 chars] [525091]
+//!         [tool: read_file(path=config.yaml) → ok, 59 chars] [#1]
 //! say     Done.
 //! ```
 
 use crate::actions::has_failed;
-use crate::fold::digest::segment::{part, runs, seal};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::fold::segment::{part, runs, seal};
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::{Call, CallId, Entry, Step};
@@ -62,7 +62,7 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         parts.push(part(draft, run[0], lines.join("\n")));
     }
     let segment = seal(draft, succeeded, parts, Voice::Assistant, handles);
-    draft.absorb_if_shorter(segment, &[]);
+    draft.absorb_if_shorter(segment, &[], Tokens::ZERO);
 }
 
 fn lines_of(step: &Step, handle: &str, shows_calls: bool) -> Vec<String> {

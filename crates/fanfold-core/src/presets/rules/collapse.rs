@@ -7,13 +7,13 @@
 //! say     The third thought is the one.
 //! ->
 //! user    think about it
-//! say     [2 earlier thoughts, 810884]
+//! say     [2 earlier thoughts, #1-2]
 //! say     The third thought is the one.
 //! ```
 
-use crate::fold::digest::segment::{part, runs, seal};
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::fold::segment::{part, runs, seal};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 use crate::model::view::Voice;
@@ -37,5 +37,5 @@ fn run(draft: &mut Draft<'_>, _target: Tokens) {
         handles.push(handle);
     }
     let segment = seal(draft, collapsed, parts, Voice::Assistant, handles);
-    draft.absorb_if_shorter(segment, &[]);
+    draft.absorb_if_shorter(segment, &[], Tokens::ZERO);
 }

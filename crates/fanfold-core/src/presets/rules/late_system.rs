@@ -8,7 +8,7 @@
 //! ->
 //! user    hello
 //! say     hello
-//! system  [system prompt: 1 lines loaded, 955150]
+//! system  [system prompt: 1 lines loaded, #e3]
 //! user    now what?
 //! ```
 

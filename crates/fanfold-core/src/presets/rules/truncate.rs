@@ -32,7 +32,7 @@
 //!         eight
 //!         nine
 //!         ten
-//!         [...truncated 3 lines, 743970...]
+//!         [...truncated 3 lines, #1.1...]
 //!         twelve
 //!         thirteen
 //!         fourteen

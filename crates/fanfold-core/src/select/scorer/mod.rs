@@ -14,7 +14,7 @@ use crate::model::script::EntryPart;
 use crate::model::transcript::{Entry, EntryId, Prompt, Speaker, Transcript};
 use crate::select::scan::{LocalAtom, Scan};
 use crate::text::atoms::{Atom, AtomKind, each_atom};
-use crate::text::copied_lines::{IdentityHasher, LineHash, LineSet, WrittenLines, hash_of};
+use crate::text::line_hash::IdentityHasher;
 use crate::text::words::{Word, WordSet, each_word};
 
 use feature::Feature;
@@ -37,8 +37,6 @@ pub(crate) struct Lexicon {
     parts: Vec<PartStats>,
     /// The words that users wrote.
     user_words: WordSet,
-    /// Lines of files that the agent may copy.
-    pub(crate) written: WrittenLines,
 }
 
 /// Statistics of an atom.
@@ -96,15 +94,14 @@ impl Lexicon {
         id
     }
 
+    /// The id of a known atom.
+    pub(crate) fn find(&self, atom: Atom) -> Option<AtomId> {
+        self.ids.get(&atom).copied()
+    }
+
     /// The ids of atoms, adding new ones.
     pub(crate) fn ids_of(&mut self, atoms: &[LocalAtom]) -> Vec<AtomId> {
         atoms.iter().map(|(atom, words)| self.id_of(*atom, *words)).collect()
-    }
-
-    /// An atom with its words.
-    pub(crate) fn atom(&self, id: AtomId) -> LocalAtom {
-        let stats = &self.atoms[id as usize];
-        (stats.atom, stats.words)
     }
 
     /// The number of atoms.
@@ -125,8 +122,6 @@ impl Lexicon {
         if let Entry::Prompt(Prompt { speaker: Speaker::User, body, .. }) = entry {
             each_word(body.original().as_bytes(), |word| self.user_words.insert(word));
         }
-        let arguments = scan.lines().filter(|line| matches!(line.part(), EntryPart::Arguments(_)));
-        arguments.for_each(|line| self.written.record(line.text()));
         let mut ids: Vec<AtomId> = Vec::with_capacity(scan.atoms.len());
         let mut subject = None;
         self.parts.resize(self.parts.len().max(1), PartStats::default());
@@ -181,11 +176,6 @@ impl Lexicon {
     /// The kind of an atom.
     pub(crate) fn kind(&self, atom: AtomId) -> AtomKind {
         self.atoms[atom as usize].atom.kind()
-    }
-
-    /// The number of tokens since the end of an entry.
-    pub(crate) fn age(&self, entry: EntryId) -> u32 {
-        self.now() - self.ends.get(entry.index()).copied().unwrap_or(self.now())
     }
 
     /// The number of indexed tokens.
@@ -315,29 +305,24 @@ pub(crate) fn chance(score: f32) -> f32 {
 pub(crate) struct Relevance {
     /// The visible atoms, sorted.
     atoms: Vec<AtomId>,
-    /// The lines of visible results.
-    lines: LineSet,
     /// The words of the topic that the user wants to keep.
     pub(crate) focus: Vec<String>,
+    /// The names in the newest message of the user, such as `requeue_all` or `retry.py`.
+    named: Vec<String>,
 }
 
 impl Relevance {
     /// Collects the atoms and result lines of the visible entries.
-    pub(crate) fn new(stays: &[Arc<Scan>], focus: &str) -> Relevance {
+    pub(crate) fn new(stays: &[Arc<Scan>], focus: &str, newest_user_text: &str) -> Relevance {
         let mut atoms: Vec<AtomId> = stays.iter().flat_map(|scan| scan.atoms.iter().copied()).collect();
         atoms.sort_unstable();
         atoms.dedup();
-        let of_results = stays
-            .iter()
-            .flat_map(|scan| scan.lines())
-            .filter(|line| matches!(line.part(), EntryPart::Result(_)));
-        let lines = of_results.map(|line| hash_of(line.text())).collect();
-        Relevance { atoms, lines, focus: focus_words(focus) }
+        Relevance { atoms, focus: focus_words(focus), named: names_in(newest_user_text) }
     }
 
-    /// Returns whether a line is visible.
-    pub(crate) fn has_line(&self, line: LineHash) -> bool {
-        self.lines.contains(&line)
+    /// Returns whether a line contains a name that the user mentioned last.
+    pub(crate) fn is_named(&self, line: &str) -> bool {
+        self.named.iter().any(|name| line.contains(name.as_str()))
     }
 
     /// Returns whether an atom is visible.
@@ -401,6 +386,11 @@ impl AtomValues {
         &mut self.by_atom
     }
 
+    /// The sum of the values of atoms that are not visible: how many of them the agent is expected to use.
+    pub(crate) fn remaining(&self) -> f32 {
+        self.touched.iter().map(|&atom| self.by_atom[atom as usize]).sum()
+    }
+
     fn set(&mut self, atom: AtomId, value: f32) {
         let slot = &mut self.by_atom[atom as usize];
         if *slot == AtomValues::UNKNOWN {
@@ -421,6 +411,20 @@ impl Clone for AtomValues {
     fn clone(&self) -> AtomValues {
         AtomValues::default()
     }
+}
+
+/// The identifiers and file names in a short message.
+fn names_in(text: &str) -> Vec<String> {
+    const MAX_BYTES: usize = 2_000;
+    const MAX_NAMES: usize = 12;
+    let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+    let words = text.split(|c: char| !(c.is_alphanumeric() || "_./-".contains(c)));
+    let words = words.map(|word| word.trim_matches(['.', '/', '-']));
+    let is_name = |word: &&str| {
+        let has_mark = word.contains(['_', '.', '/']) || word.contains(|c: char| c.is_ascii_digit());
+        word.len() >= 4 && has_mark && word.contains(char::is_alphabetic)
+    };
+    words.filter(is_name).take(MAX_NAMES).map(str::to_owned).collect()
 }
 
 /// The words of a topic with at least three letters, in lower case.
@@ -455,11 +459,8 @@ mod tests {
         let mut words: Vec<(Atom, [Word; 3])> = Vec::new();
         each_atom("src/one.rs src/two.rs src/three.rs", |atom, _| words.push((atom, Default::default())));
         let atoms: Vec<AtomId> = words.into_iter().map(|(atom, words)| lexicon.id_of(atom, words)).collect();
-        let relevance = |atoms: &[AtomId]| Relevance {
-            atoms: atoms.to_vec(),
-            lines: LineSet::default(),
-            focus: Vec::new(),
-        };
+        let relevance =
+            |atoms: &[AtomId]| Relevance { atoms: atoms.to_vec(), focus: Vec::new(), named: Vec::new() };
         let none = std::iter::empty::<&[AtomId]>;
         let lines = || [&atoms[..]].into_iter();
         let mut values = AtomValues::default();

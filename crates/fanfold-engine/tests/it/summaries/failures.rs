@@ -36,14 +36,14 @@ fn check_tried(fixture: &Fixture, is_right: fn(&serde_json::Value) -> bool) {
     assert!(is_right(&tried), "{tried}");
 }
 
-/// Checks that the digest is used alone and the view is unchanged after both models failed.
-fn check_digest_is_used(fixture: &Fixture, expected: &[&str]) {
+/// Checks that the record is used alone and the view is unchanged after both models failed.
+fn check_record_is_used(fixture: &Fixture, expected: &[&str]) {
     let before = (fixture.view(), fixture.resend());
     let outcome = fixture.summarise_in_background();
     let JobOutcome::Digest(failures) = &outcome else { panic!("{outcome}") };
     assert_eq!(failures.len(), 2, "{outcome}");
     let message = format!("{outcome}\nhint: {}", outcome.hint().unwrap());
-    for words in [&["the digest is used alone"], expected].concat() {
+    for words in [&["the record is used alone"], expected].concat() {
         assert!(message.contains(words), "`{words}` is not in: {message}");
     }
     assert_eq!(fixture.events("summarised").len(), 0);
@@ -59,7 +59,7 @@ fn check_fault(fault: &Fault, expected: &[&str]) {
     check_main_model_writes(&fixture, expected);
     let fixture = Fixture::new();
     fixture.fail_both_models(fault);
-    check_digest_is_used(&fixture, expected);
+    check_record_is_used(&fixture, expected);
 }
 
 /// Checks that an error about a credential changes nothing and that no other model is called.

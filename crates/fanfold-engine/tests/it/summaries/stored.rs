@@ -119,7 +119,7 @@ fn a_failed_job_keeps_the_last_summary() {
     let first = after_mark(&fixture.view()).unwrap();
     assert!(!first.is_empty());
     fixture.clock.advance(3600);
-    for n in [200, 260, 320] {
+    for n in [200, 250, 300] {
         fixture.send(n);
         fixture.fail_both_models(&Fault::Status(429));
         let outcome = fixture.summarise_in_background();

@@ -1,6 +1,7 @@
 //! Errors: a status for programs, a message and a hint for people.
 
 use axum::http::StatusCode;
+use fanfold_core::RecallError;
 use fanfold_engine::{OpError, OpenError, store_hint, store_message};
 use fanfold_store::StoreError;
 use fanfold_store::search::SearchError;
@@ -77,7 +78,7 @@ impl From<OpenError> for ApiError {
         match error {
             OpenError::Store(error) => error.into(),
             OpenError::Unknown { near, .. } if near.is_empty() => {
-                ApiError::not_found(message, "nothing in this session was ever folded")
+                ApiError::not_found(message, "find its text with /fanfold/api/search")
             }
             OpenError::Unknown { near, .. } => {
                 ApiError::not_found(message, format!("similar handles: {}", near.join(", ")))
@@ -87,6 +88,9 @@ impl From<OpenError> for ApiError {
                 message,
                 "`fanfold doctor` shows what is damaged",
             ),
+            OpenError::Extent(RecallError::NoSuchPlace { .. }) => {
+                ApiError::not_found(message, "give the number of a step that the conversation has")
+            }
             OpenError::Extent(_) => ApiError::bad_request(message, "leave out the lines to get all of it"),
         }
     }

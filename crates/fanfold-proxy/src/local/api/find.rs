@@ -1,7 +1,7 @@
 //! Search and recall.
 
-use fanfold_core::{Extent, Handle};
-use fanfold_engine::SessionEngine;
+use fanfold_core::Extent;
+use fanfold_engine::{SessionEngine, find_handle};
 use fanfold_store::Millis;
 use fanfold_store::search::{DateOrder, SearchRequest, Searcher};
 use serde_json::{Value, json};
@@ -51,9 +51,8 @@ fn day(arguments: &QueryArguments, name: &str) -> Result<Option<f64>, ApiError> 
 
 pub(super) fn recall(engine: &SessionEngine, arguments: &QueryArguments) -> Result<Value, ApiError> {
     let written = arguments.path("handle");
-    let handle: Handle = written.parse().map_err(|_| {
-        ApiError::bad_request(format!("`{written}` is not a handle"), "a handle is 6 to 18 digits")
-    })?;
+    let handle =
+        find_handle(&written).map_err(|error| ApiError::bad_request(error.to_string(), error.hint()))?;
     let extent = match (arguments.text("search"), arguments.text("lines")) {
         (Some(_), Some(_)) => {
             return Err(ApiError::bad_request("lines and search are both given", "give one of them"));
@@ -74,7 +73,10 @@ pub(super) fn recall(engine: &SessionEngine, arguments: &QueryArguments) -> Resu
     let found = sought.found.ok_or_else(|| {
         ApiError::not_found(
             format!("none of the {} sessions has the handle {handle}", sought.n_sessions),
-            "check its digits, or find its text with /fanfold/api/search",
+            match handle.is_address() {
+                true => "name the session, or find its text with /fanfold/api/search",
+                false => "check its digits, or find its text with /fanfold/api/search",
+            },
         )
     })?;
     Ok(json!(found.content))

@@ -104,7 +104,7 @@ pub(crate) const ROUTES: [Route; 8] = [
         name: "recall",
         description: "The original behind a handle, byte for byte",
         parameters: &[
-            path("handle", "The digits in brackets in a stub"),
+            path("handle", "The handle of a step or a part of it: 12, 7-11, 12.2"),
             query("session", "The session; by default the newest one that has the handle"),
             query("lines", "Only these lines, counted from 1: 40, 1-40, 40-"),
             query("search", "Only lines with this text, in any case"),

@@ -127,7 +127,8 @@ async fn responses_match_the_description() {
     for (path, methods) in described["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             n_described += 1;
-            let concrete_path = path.replace("{session}", "kiln").replace("{handle}", &handle);
+            let concrete_path =
+                path.replace("{session}", "kiln").replace("{handle}", handle.trim_start_matches('#'));
             assert!(!concrete_path.contains('{'), "{concrete_path}");
             let (status, body) = send_request(&engines, &method.to_uppercase(), &concrete_path, "").await;
             assert_eq!(status, 200, "{method} {path}: {body}");
@@ -193,7 +194,7 @@ async fn forks_are_separate_and_recall_returns_parts() {
     assert_eq!(status, 409, "the title is taken");
     let (_, folds) = send_request(&engines, "GET", "/sessions/kiln/folds", "").await;
     let folds: Value = serde_json::from_str(&folds).unwrap();
-    let handle = folds["folds"][0]["handles"][0].as_str().unwrap();
+    let handle = folds["folds"][0]["handles"][0].as_str().unwrap().trim_start_matches('#');
     let (_, whole) = send_request(&engines, "GET", &format!("/recall/{handle}"), "").await;
     let (_, line) = send_request(&engines, "GET", &format!("/recall/{handle}?lines=2"), "").await;
     assert_eq!(Some(line.as_str()), whole.split('\n').nth(1));

@@ -15,7 +15,7 @@ use crate::search::replies::request::{NoProfiles, Profiles, SearchError, SearchR
 use crate::search::spec::LiveMessages;
 use crate::store::{SessionFilter, Store};
 
-/// Longer sessions are shown by their head and tail.
+/// Sessions of up to this many messages are shown whole; of longer ones, the first and the last messages are shown.
 const READ_WHOLE: u32 = 30;
 const READ_HEAD: u32 = 20;
 const READ_TAIL: u32 = 10;
@@ -24,7 +24,7 @@ const PREVIEW_CHARS: usize = 60;
 /// The sources of sessions that are shown only if requested explicitly.
 pub(crate) const QUIET_SOURCES: [&str; 2] = ["subagent", "tool"];
 
-/// Answers search requests on a store and other profiles.
+/// Answers search requests on a store and on the stores of other profiles.
 pub struct Searcher<'a> {
     /// The store.
     pub store: &'a dyn Store,
@@ -34,7 +34,7 @@ pub struct Searcher<'a> {
     pub caller: Option<LiveMessages>,
 }
 
-/// A reply. Its JSON has the fields that agents already know, and a few more.
+/// A reply. An agent receives it as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "mode", rename_all = "lowercase")]
 pub enum SearchReply {
@@ -55,16 +55,17 @@ pub struct DiscoverReply {
     pub success: bool,
     /// The query.
     pub query: String,
-    /// The best hit of each lineage.
+    /// The best hit of each lineage; every hit if the search is limited to one session.
     pub results: Vec<DiscoveredSession>,
     /// The number of results.
     pub count: usize,
     /// The number of lineages with a candidate.
     pub sessions_searched: usize,
-    /// True if no message contains these words, and the results contain them as parts of words.
+    /// True if no message contains these words, and the results contain them only as parts of longer words.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub widened: bool,
-    /// True if only the newest of very many candidates were ranked, or a part of a word has too many expansions.
+    /// True if only the newest of very many candidates were ranked, or a prefix or part of a word was expanded to only
+    /// some of the words that contain it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bounded: bool,
     /// A hint for the next request.
@@ -156,7 +157,7 @@ pub struct BrowsedSession {
     pub last_active: f64,
     /// The number of messages.
     pub message_count: u32,
-    /// The beginning of the first user message.
+    /// The beginning of the first user message; of the first message if the first ten include no user message.
     pub preview: String,
     /// The parent session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +175,7 @@ pub struct SessionMeta {
     pub model: Option<String>,
     /// The title.
     pub title: Option<String>,
-    /// The goal.
+    /// The goal of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// Why it ended.
@@ -183,7 +184,7 @@ pub struct SessionMeta {
 }
 
 impl<'a> Searcher<'a> {
-    /// Creates a searcher on one store, without other profiles and a calling session.
+    /// Creates a searcher on one store, without other profiles and without a calling session.
     pub fn new(store: &'a dyn Store) -> Searcher<'a> {
         Searcher { store, profiles: &NoProfiles, caller: None }
     }
@@ -307,7 +308,7 @@ impl ProfileSearch<'_> {
             }
             let row = related.pop().ok_or_else(no_message)?;
             let warning =
-                format!("message {number} is in session {}, not in {id}; this is from there", row.id);
+                format!("message {number} is not in session {id}; these messages are from {}", row.id);
             (row, Some(warning))
         };
         let window = request.window();
@@ -362,7 +363,7 @@ impl ProfileSearch<'_> {
             let last = nodes.get(READ_HEAD as usize - 1).map_or(0, |node| node.number);
             message = Some(format!(
                 "the first {READ_HEAD} and the last {READ_TAIL} of {n} messages; scroll with around_message_id \
-                 {last} for what is between them"
+                 {last} to see those between them"
             ));
         }
         let max_chars = request.max_chars(None);

@@ -113,7 +113,8 @@ impl Replies for ChatCompletions {
     }
 }
 
-/// The choice with the index 0. Clients that request several choices handle the others.
+/// The choice with the index 0 or without an index. Other choices, which exist only if the client requested several,
+/// are ignored.
 pub(super) fn first_choice<'a>(chunk: &Object<'a>) -> Option<Object<'a>> {
     let choices = json::array(chunk.some("choices")?)?;
     let mut choices = choices.into_iter().filter_map(Object::parse);
@@ -135,10 +136,11 @@ pub(super) fn text_of_message(reader: &mut TextReader, message: &Object<'_>) -> 
     reader.content(message.some("content"))
 }
 
-/// Assigns the parts of streamed calls to their calls.
+/// Finds the call that each part of a stream belongs to.
 ///
-/// Normally a part has the index of its call. Some servers use one index for all calls; there each call begins with a
-/// new id and a name. Others use a new id for each part; there a part without a name never begins a call.
+/// Normally a part has the index of its call. Some servers use one index for all calls; a part with a new id and a
+/// name then begins the next call. Others use a new id for each part; a part without a name therefore continues the
+/// last call with its index.
 #[derive(Debug, Default)]
 pub(crate) struct StreamedCalls(Vec<StreamedCall>);
 
@@ -150,7 +152,8 @@ struct StreamedCall {
 }
 
 impl StreamedCalls {
-    /// The number of the call that a part belongs to, in the order of their beginnings.
+    /// Returns the number of the call that a part belongs to. Calls are numbered in the order of their first parts.
+    /// A part without an index has the index `i`, its position in the list.
     pub(super) fn number_of(&mut self, part: &Object<'_>, i: usize) -> u64 {
         let index = part.get("index").and_then(number).unwrap_or(i as u64);
         let id = part.text("id").unwrap_or_default();

@@ -9,14 +9,14 @@
 //! ->
 //! user    Rename the parser.
 //! note    <fanfold>
-//!         [3 earlier messages left out, 529391]
+//!         [3 earlier messages left out, #1-2]
 //!         </fanfold>
 //! say     All tests pass.
 //! ```
 
-use crate::fold::digest::segment::write_marker;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
+use crate::fold::segment::write_marker;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::EntryId;
 

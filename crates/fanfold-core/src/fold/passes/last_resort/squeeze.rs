@@ -9,12 +9,12 @@
 //!         Then the test passes, and so do the eleven others. The printer needs no change at all, nor does the lexer.
 //! ->
 //! say     The parser reads a header first: a width and a
-//!         [… 457 characters, 438219 …]
+//!         [… 457 characters, #1t …]
 //!         all, nor does the lexer.
 //! ```
 
-use crate::fold::digest::gist::gist;
 use crate::fold::draft::Draft;
+use crate::fold::gist::gist;
 use crate::fold::passes::Pass;
 use crate::fold::passes::arguments::{lines, size_as_json, squeeze_arguments};
 use crate::fold::passes::condense::{configured_kind, file_read, fold_condensed};
@@ -23,7 +23,6 @@ use crate::model::location::{Place, body_at};
 use crate::model::tokens::Tokens;
 use crate::model::transcript::CallId;
 use crate::text::condense::{Condenser, detect_kind};
-use crate::text::slices::SLICE;
 
 pub(crate) const PASS: Pass = Pass { name: "squeeze", run };
 
@@ -71,8 +70,7 @@ fn long_places(draft: &Draft<'_>, shortest: Tokens) -> Vec<(Place, Tokens)> {
     with_cost.filter(|(place, cost)| *cost > shortest && !draft.ledger.was_cut_to(*place, shortest)).collect()
 }
 
-/// Reduces each text to one handle. A long text has a handle for each of its slices, which take room that user messages
-/// need more.
+/// Reduces each text to its handle.
 fn leave_handles(draft: &mut Draft<'_>, target: Tokens) {
     let is_not_user_text = |place: Place| !draft.transcript.entry(place.entry()).is_user();
     for place in draft.places(|place| is_not_user_text(place) && body_at(draft.transcript, place).is_some()) {
@@ -82,7 +80,7 @@ fn leave_handles(draft: &mut Draft<'_>, target: Tokens) {
         let text = body_at(draft.transcript, place).map_or("", |body| body.as_str());
         let is_json =
             matches!(place, Place::Arguments(_)) && serde_json::from_str::<serde_json::Value>(text).is_ok();
-        draft.fold_without_slices(place, |tag| match is_json {
+        draft.fold_to(place, |tag| match is_json {
             true => size_as_json(text.len(), tag).to_string(),
             false => format!("[{} characters, {tag}]", text.len()),
         });
@@ -128,7 +126,7 @@ pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, max_tokens: Tokens) {
         && has_line_digest
         && room >= MANY_LINES
         && suits_line_choice(draft, place, text)
-        && fold_to_gist(draft, place, call, max_tokens)
+        && fold_to_gist(draft, place, call, max_tokens, "")
     {
         return;
     }
@@ -148,16 +146,21 @@ fn suits_line_choice(draft: &Draft<'_>, place: Place, text: &str) -> bool {
     configured_kind(draft, place).is_none() && Condenser::for_kind(detect_kind(text)).suits_line_choice
 }
 
-/// Folds a result to its most valuable lines.
-fn fold_to_gist(draft: &mut Draft<'_>, place: Place, call: CallId, max_tokens: Tokens) -> bool {
+/// Folds a result to its most valuable lines. They are followed by a text.
+pub(crate) fn fold_to_gist(
+    draft: &mut Draft<'_>,
+    place: Place,
+    call: CallId,
+    max_tokens: Tokens,
+    outcome: &str,
+) -> bool {
     let body = body_at(draft.transcript, place).expect("a result has a text");
-    // The cost of the handles of its slices.
-    let tag_cost = Tokens(16 + 3 * (body.tokens().0 / SLICE.0));
+    const TAG: Tokens = Tokens(16);
     let edited =
         file_read(draft, place).map(|file_read| draft.edited_lines(&file_read.path)).unwrap_or_default();
-    let Some(short) = gist(draft, call, max_tokens - tag_cost, &edited) else { return false };
+    let Some(short) = gist(draft, call, max_tokens - TAG, &edited) else { return false };
     let n_lines = lines(body.as_str());
-    draft.fold_to(place, |tag| format!("{short}\n[condensed from {n_lines}, {tag}]"))
+    draft.fold_to(place, |tag| format!("{short}\n[{outcome}condensed from {n_lines}, {tag}]"))
 }
 
 /// The size of a few sentences.

@@ -19,17 +19,17 @@
 //! user    Here is the log:
 //!         12:00:01 INFO  server: listening on port 8080
 //!         12:00:02 INFO  server: request 1 took 3 ms
-//!         [… 172 characters, 099560 …]
+//!         [… 172 characters, #e1 …]
 //!         12:00:07 WARN  server: request 6 took 900 ms
 //! say     Thanks.
 //! user    Which one is slow?
 //! ```
 
-use crate::fold::digest::segment;
 use crate::fold::draft::Draft;
 use crate::fold::passes::Pass;
 use crate::fold::passes::last_resort::squeeze::ends_of;
 use crate::fold::policy::UserTextReach;
+use crate::fold::segment;
 use crate::model::location::Place;
 use crate::model::tokens::Tokens;
 
@@ -96,10 +96,8 @@ fn fold_oldest(draft: &mut Draft<'_>, target: Tokens) {
             + ids.iter().map(|&id| draft.ledger.segments[id as usize].tokens()).sum();
         let rest = draft.total() - removed;
         let budget = (target - rest).max(draft.room.permille(60)).min(draft.room.permille(400));
-        let segment = segment::write(draft, &ids, &between, budget);
-        if segment.tokens() < removed {
-            draft.absorb(segment, &ids);
-        }
+        let segment = segment::write(draft, &ids, &between, budget).name(draft);
+        draft.absorb_if_shorter(segment, &ids, Tokens::ZERO);
     }
 }
 

@@ -95,7 +95,7 @@
 //!             with open(path, encoding="utf-8") as file:
 //!                 rows = list(Reader(file, separator))
 //!             return [row for row in rows if row.cells]
-//!         [what stands above is left out; all of it: 335484]
+//!         [what stands above is left out; all of it: #2.1]
 //! ```
 
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Texts whose line breaks are escaped as `\\n`, all on one long line. They are unescaped and condensed according to
+//! Texts whose line breaks are escaped as `\n`, all on one long line. They are unescaped and condensed according to
 //! their kind.
 //!
 //! In 150 bytes:

@@ -1,7 +1,8 @@
 //! Patches: keeps the changed files with their numbers of added and removed lines, the hunk headers and the first
 //! changed lines of each hunk.
 //!
-//! Context lines are in the file. Changes of lock files and other generated files are only counted.
+//! Context lines are left out, because the file has them. Changes of lock files and other generated files are only
+//! counted.
 //!
 //! In 420 bytes:
 //!

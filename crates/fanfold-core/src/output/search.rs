@@ -1,0 +1,147 @@
+//! Searches everything that is folded in a view, for a recall without a handle.
+//!
+//! ```text
+//! #12.2 34: the line
+//! ```
+
+use std::fmt::Write as _;
+
+use crate::fold::ledger::{EntryState, Ledger};
+use crate::fold::originals::address_of_place;
+use crate::model::handle::Handle;
+use crate::model::location::{Place, body_at, original_at, places_of};
+use crate::model::tokens::thousands;
+use crate::model::transcript::{EntryId, Transcript};
+
+/// The maximum number of lines in an answer.
+const MAX_LINES: usize = 40;
+/// The maximum length of a line in an answer, in bytes. Of a longer one, only the part around the match is shown.
+const MAX_LINE_BYTES: usize = 320;
+
+/// Finds the folded lines that contain a text, compared without regard to case: the handle, the line number and the line.
+/// Returns an empty text if no line contains it.
+pub fn search_folded(transcript: &Transcript, ledger: &Ledger, text: &str) -> String {
+    let mut places = Vec::new();
+    for (i, entry) in transcript.entries().iter().enumerate() {
+        let id = EntryId::from(i);
+        match ledger.entry_states.get(i) {
+            Some(EntryState::Segment(_)) => places.extend(places_of(entry, id)),
+            Some(EntryState::Edited(_)) => {
+                let is_folded = |place: &Place| ledger.fold_at(*place).is_some();
+                places.extend(places_of(entry, id).into_iter().filter(is_folded));
+            }
+            Some(EntryState::Whole) | None => {}
+        }
+    }
+    search_places(transcript, &places, text)
+}
+
+/// Finds the lines with a text in the whole entries.
+pub fn search_entries(transcript: &Transcript, entries: &[EntryId], text: &str) -> String {
+    let entries = entries.iter().filter_map(|id| Some((transcript.entries().get(id.index())?, *id)));
+    let places: Vec<Place> = entries.flat_map(|(entry, id)| places_of(entry, id)).collect();
+    search_places(transcript, &places, text)
+}
+
+fn search_places(transcript: &Transcript, places: &[Place], text: &str) -> String {
+    let pattern = text.to_lowercase();
+    let mut out = String::new();
+    let mut n_found = 0;
+    for &place in places {
+        let has_text = body_at(transcript, place).is_some();
+        let Some(original) = original_at(transcript, place).filter(|_| has_text) else { continue };
+        let mut handle = None;
+        for (i, line) in original.split('\n').enumerate() {
+            let Some(at) = line.to_lowercase().find(&pattern) else { continue };
+            n_found += 1;
+            if n_found > MAX_LINES {
+                continue;
+            }
+            let handle = handle.get_or_insert_with(|| {
+                let address = address_of_place(transcript, place);
+                address.unwrap_or_else(|| Handle::from_content(original.as_bytes()))
+            });
+            writeln!(out, "{handle} {}: {}", i + 1, excerpt(line, at))
+                .expect("writing to a string does not fail");
+        }
+    }
+    if n_found > MAX_LINES {
+        let n_more = thousands((n_found - MAX_LINES) as u64);
+        let hint = "search for a rarer text, or search in one of these handles";
+        writeln!(out, "[{n_more} more lines; {hint}]").expect("writing to a string does not fail");
+    }
+    out
+}
+
+/// The part of a line around a match.
+fn excerpt(line: &str, at: usize) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let from = line.floor_char_boundary(at.saturating_sub(MAX_LINE_BYTES / 4));
+    let to = line.floor_char_boundary(from + MAX_LINE_BYTES);
+    let dots = |is_cut: bool| if is_cut { "…" } else { "" };
+    format!("{}{}{}", dots(from > 0), &line[from..to], dots(to < line.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tokens::Words;
+    use crate::notation::parse;
+
+    fn transcript(text: &str) -> Transcript {
+        let mut transcript = Transcript::new();
+        for entry in parse(text).expect("a conversation") {
+            transcript.append(entry, &Words);
+        }
+        transcript
+    }
+
+    fn found(transcript: &Transcript, text: &str) -> String {
+        let all: Vec<EntryId> = (0..transcript.len()).map(EntryId::from).collect();
+        search_entries(transcript, &all, text)
+    }
+
+    #[test]
+    fn lines_have_the_handle_and_the_number() {
+        let transcript = transcript(
+            "
+user    find the Parser
+say     I read it
+call    read parser.rs
+result  fn one() {}
+        fn parser() {}
+call    bash grep parser
+result  none
+",
+        );
+        expect_test::expect![[r#"
+            #e1 1: find the Parser
+            #1.1a 1: parser.rs
+            #1.1 2: fn parser() {}
+            #2.1a 1: grep parser
+        "#]]
+        .assert_eq(&found(&transcript, "PARSER"));
+        assert_eq!(found(&transcript, "lexer"), "");
+    }
+
+    #[test]
+    fn only_the_first_lines_are_shown() {
+        let lines: Vec<String> = (1..=57).map(|n| format!("match {n}")).collect();
+        let transcript =
+            transcript(&format!("user    go\ncall    bash x\nresult  {}\n", lines.join("\n        ")));
+        let found = found(&transcript, "match");
+        assert_eq!(found.lines().count(), 41);
+        let last = found.lines().last();
+        assert_eq!(last, Some("[17 more lines; search for a rarer text, or search in one of these handles]"));
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_match() {
+        let line = format!("{}needle{}", "é".repeat(1000), "ü".repeat(1000));
+        let shown = excerpt(&line, 2000);
+        assert!(shown.starts_with("…é") && shown.contains("needle") && shown.ends_with("ü…"), "{shown}");
+        assert!(shown.len() < MAX_LINE_BYTES + 8);
+    }
+}

@@ -1,0 +1,178 @@
+//! The value of the lines of a result in a record. Every kind of action has a module with examples.
+
+mod command; //  programs and tests
+mod data; //     tools of unknown kind
+mod listing; //  lists of files
+mod read; //     files
+mod report; //   subagents and documents
+mod search; //   hits
+mod written; //  files and scripts that a call wrote
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::facts::results::ResultLine;
+use crate::facts::{CallFacts, CallKind};
+
+pub(crate) use written::value_written;
+
+/// The value of a line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LineValue {
+    /// The value of the line as a whole.
+    pub(crate) score: f32,
+    /// The weight of its atoms.
+    pub(crate) weight: f32,
+    /// True for a line of code that begins no definition: alone it tells nothing.
+    pub(crate) is_code: bool,
+}
+
+impl LineValue {
+    /// A line that only fills a gap between others.
+    pub(crate) const NONE: LineValue = LineValue { score: 0.0, weight: 0.0, is_code: false };
+
+    fn new(score: f32, weight: f32) -> LineValue {
+        LineValue { score, weight, is_code: false }
+    }
+
+    fn code(weight: f32) -> LineValue {
+        LineValue { score: 0.0, weight, is_code: true }
+    }
+
+    fn scaled(self, share: f32) -> LineValue {
+        LineValue { score: self.score * share, weight: self.weight * share, ..self }
+    }
+}
+
+/// Returns whether a result is so small that the record keeps it as a whole or not at all.
+pub(crate) fn is_small(call: &CallFacts, lines: &[ResultLine<'_>]) -> bool {
+    let (max_lines, max_bytes) = match call.kind {
+        CallKind::Search => (8, 900),
+        CallKind::List => (10, 300),
+        CallKind::Read => (8, 480),
+        CallKind::Other => (7, 900),
+        _ => (7, 560),
+    };
+    let n_bytes: usize = lines.iter().map(|line| line.text.len()).sum();
+    let n_lines = lines.iter().filter(|line| !line.continues).count();
+    // The outcome line of a test run has its counts.
+    !call.is_test && (1..=max_lines).contains(&n_lines) && n_bytes <= max_bytes
+}
+
+/// The score of a small result.
+pub(crate) const SMALL: f32 = 4.0;
+
+/// The value of each line of a result.
+pub(crate) fn value_lines(call: &CallFacts, lines: &[ResultLine<'_>]) -> Vec<LineValue> {
+    let mut values = match call.kind {
+        CallKind::Read => match report::is_document(call.path.as_deref().unwrap_or_default()) {
+            true => report::values(lines),
+            false => read::values(lines),
+        },
+        CallKind::Search => search::values(lines),
+        CallKind::List => listing::values(lines),
+        CallKind::Ask => report::values(lines),
+        CallKind::Run | CallKind::Write => command::values(call, lines),
+        CallKind::Other if report::is_markdown(lines) => report::values(lines),
+        CallKind::Other | CallKind::Edit | CallKind::Plan => data::values(lines),
+    };
+    // A line that is too long is in parts, and the first part has the subject.
+    let is_one_line = lines.iter().filter(|line| !line.continues).count() == 1;
+    if let Some(first) = values.first_mut().filter(|_| is_one_line && lines.len() > 1) {
+        first.score += 3.0;
+    }
+    let shapes = shapes(lines);
+    for (line, value) in lines.iter().zip(&mut values) {
+        let text = line.text;
+        let is_stated =
+            call.errors.iter().any(|error| error.contains(text.trim()) || text.contains(error.as_str()));
+        // The outcome line has the counts of a test run.
+        let is_count = call.is_test && COUNTS.is_match(text);
+        if text.trim().len() < 4 || is_stated || is_count || is_boilerplate(text) || is_binary(text) {
+            *value = LineValue::NONE;
+            continue;
+        }
+        // Lines of one shape, such as progress reports, count less the more there are.
+        const MANY: f32 = 6.0;
+        let n_alike = shapes.get(shape(text).as_str()).copied().unwrap_or(1);
+        *value = value.scaled((MANY / n_alike as f32).min(1.0));
+    }
+    values
+}
+
+static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\d+ (?:passed|failed|passing|failing|tests?)\b|^(?:OK|PASS|ok)\b").expect("a pattern")
+});
+
+/// Returns whether a line has many characters that are no text.
+fn is_binary(line: &str) -> bool {
+    let is_odd = |c: &char| c.is_control() && *c != '\t' || *c == '\u{fffd}' || *c == '\\';
+    line.chars().filter(is_odd).count() * 8 > line.chars().count()
+}
+
+/// Returns whether a line is never worth keeping: imports, closing brackets, headings of listings, progress.
+fn is_boilerplate(line: &str) -> bool {
+    const STARTS: [&str; 27] = [
+        "import ",
+        "from ",
+        "#include",
+        "use ",
+        "using ",
+        "total ",
+        "Traceback (",
+        "Finished in",
+        "Done in",
+        "=== RUN",
+        "=== PAUSE",
+        "=== CONT",
+        "--- PASS",
+        "....",
+        "Compiling ",
+        "Downloading ",
+        "Collecting ",
+        "Requirement already",
+        "go: downloading",
+        "-rw",
+        "drw",
+        "# Copyright",
+        "platform ",
+        "rootdir:",
+        "plugins:",
+        "collected ",
+        "cachedir:",
+    ];
+    let text = line.trim_start();
+    const PASSED: [&str; 6] =
+        ["(cached)", "... ok", " PASSED", "[no test files]", "%]", "binary file matches"];
+    let is_passed =
+        text.starts_with("ok  \t") || text.starts_with('✓') || PASSED.iter().any(|end| text.ends_with(end));
+    is_passed
+        || STARTS.iter().any(|start| text.starts_with(start))
+        || text.chars().all(|c| !c.is_alphanumeric())
+}
+
+/// The common form of the lines of one listing or progress report.
+fn shape(line: &str) -> String {
+    const LEN: usize = 24;
+    let mut out = String::with_capacity(LEN);
+    for word in line.split_whitespace() {
+        let is_path = word.contains('/');
+        let is_number = word.bytes().any(|b| b.is_ascii_digit());
+        out.push_str(if is_path || is_number { "#" } else { word });
+        out.push(' ');
+        if out.len() >= LEN {
+            break;
+        }
+    }
+    out
+}
+
+fn shapes(lines: &[ResultLine<'_>]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        *counts.entry(shape(line.text)).or_default() += 1;
+    }
+    counts
+}

@@ -1,0 +1,40 @@
+//! Files and scripts that a call wrote: definitions before their bodies.
+//!
+//! ```text
+//! call    bash {"command":"cat <<'EOF' > check_pool.py\nfrom pool import Pool\n\n# The pool must not hand out a connection twice.\ndef check():\n    pool = Pool(2)\n    first = pool.take()\n    assert first is not pool.take()\n\ncheck()\nEOF\npython check_pool.py"}
+//! result  ok
+//! ->
+//! #1 wrote check_pool.py (9 lines), then `python check_pool.py` → ok
+//!     + # The pool must not hand out a connection twice.
+//!     + def check():
+//!     +     pool = Pool(2)
+//!     +     first = pool.take()
+//!     +     assert first is not pool.take()
+//!     + check()
+//! ```
+
+use crate::facts::{CallFacts, CallKind};
+use crate::record::kinds::LineValue;
+use crate::text::condense::is_definition;
+
+/// The value of a line that a call wrote to a file, or of a script that it only ran.
+/// A short one is kept as a whole rather than its definitions.
+pub(crate) fn value_written(line: &str, call: &CallFacts) -> LineValue {
+    const SHORT: usize = 14;
+    let text = line.trim();
+    if text.len() <= 3 || text.starts_with("import ") || text.starts_with("from ") {
+        return LineValue::NONE;
+    }
+    let share = if call.kind == CallKind::Write { 1.0 } else { 0.6 };
+    if !call.script_targets.is_empty() {
+        // The script is the only place that shows the change.
+        let is_frame =
+            ["open(", ".read()", ".write(", "file_path", "readlines"].iter().any(|it| text.contains(it));
+        return if is_frame { LineValue::new(0.1, 0.5) } else { LineValue::new(1.2, 1.0) };
+    }
+    let is_heading = text.starts_with('#') && text.contains(' ');
+    match call.written.len() <= SHORT || is_definition(line) || is_heading {
+        true => LineValue::new(0.8, 1.0).scaled(share),
+        false => LineValue::code(0.7).scaled(share),
+    }
+}
