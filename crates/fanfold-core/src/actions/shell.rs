@@ -192,6 +192,10 @@ impl<'a> Scanner<'a> {
     fn double_quoted(&mut self, word: &mut String) {
         self.at += 1;
         while let Some(c) = self.peek() {
+            if self.rest().starts_with("$(") {
+                self.substitution(word);
+                continue;
+            }
             self.at += c.len_utf8();
             match c {
                 '"' => return,
@@ -210,18 +214,32 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Reads `$(…)`. A heredoc in it is skipped, because its text may contain quotes and brackets.
     fn substitution(&mut self, word: &mut String) {
+        let start = self.at;
         let mut depth = 0;
+        let mut heredoc: Option<&str> = None;
         while let Some(c) = self.peek() {
+            if let (None, Some(rest)) = (heredoc, self.rest().strip_prefix("<<")) {
+                let rest = rest.trim_start_matches(['-', ' ', '\'', '"']);
+                let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                heredoc = Some(&rest[..end]).filter(|delimiter| !delimiter.is_empty());
+            }
             self.at += c.len_utf8();
-            word.push(c);
             match c {
+                '\n' => {
+                    if let Some(delimiter) = heredoc.take() {
+                        self.skip_heredoc(delimiter);
+                    }
+                }
                 '(' => depth += 1,
-                ')' if depth == 1 => return,
+                ')' if depth == 1 => break,
                 ')' => depth -= 1,
                 _ => {}
             }
         }
+        word.push_str(&self.text[start..self.at]);
     }
 }
 
@@ -261,6 +279,14 @@ mod tests {
                 ("python a.py > out.txt 2>/dev/null", "out.txt".to_owned(), false)
             ]
         );
+    }
+
+    #[test]
+    fn heredoc_in_a_substitution_is_text() {
+        let commands = split("git commit -m \"$(cat <<'EOF'\nfix: \"a) <b@c>\" it's > x\nEOF\n)\" && git push");
+        let writes: Vec<_> = commands.iter().flat_map(|command| command.writes.clone()).collect();
+        assert_eq!((commands.len(), writes), (2, Vec::new()));
+        check("a \"$(b \"c d\")\" e", &[&["a", "$(b \"c d\")", "e"]]);
     }
 
     proptest! {

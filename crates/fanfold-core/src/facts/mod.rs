@@ -108,6 +108,8 @@ pub(crate) struct CallFacts {
     pub(crate) script_targets: Vec<String>,
     /// The number of the first line of the result in its file.
     pub(crate) first_line: Option<u32>,
+    /// True if the result is the answer of a person to a question.
+    pub(crate) is_answer: bool,
     /// True if the call has no result.
     pub(crate) is_unanswered: bool,
     pub(crate) n_result_lines: usize,
@@ -282,6 +284,7 @@ impl CallFacts {
             }
             Verb::Ask => {
                 facts.kind = CallKind::Ask;
+                facts.is_answer = arguments.contains_key("questions") || arguments.contains_key("question");
                 let who = text("subagent_type").map(|who| format!("{who} ")).unwrap_or_default();
                 facts.subject = format!("{who}`{}`", one_line(&action.target));
             }

@@ -20,6 +20,8 @@ pub(crate) struct Statement {
     pub(crate) paragraph: u32,
     /// Zero for a statement without information.
     pub(crate) value: f32,
+    /// The number of list items or rows that it joins.
+    n_items: u32,
 }
 
 /// Splits a text into statements. In a report to the user, code is kept and every statement has more value.
@@ -31,7 +33,8 @@ pub(crate) fn statements(text: &str, is_report: bool) -> Vec<Statement> {
         if statement.value == 0.0 {
             let is_middle = !is_report && n > LONG_THOUGHT && i >= 3 && n - i > 8;
             let place = SentencePlace { is_first: i == 0, from_end: n - 1 - i, is_middle };
-            statement.value = value(&text[statement.range.clone()], place, is_report);
+            let value = value(&text[statement.range.clone()], place, is_report);
+            statement.value = value * statement.n_items as f32;
         }
     }
     found
@@ -59,9 +62,10 @@ fn split(text: &str, is_report: bool) -> Vec<Statement> {
         }
         if let Some(n) = &mut n_code_lines {
             *n += 1;
-            if is_report && *n <= MAX_CODE_LINES && !trimmed.is_empty() {
+            let has_words = trimmed.contains(char::is_alphanumeric);
+            if is_report && *n <= MAX_CODE_LINES && has_words {
                 let range = start..start + line.trim_end().len();
-                found.push(Statement { range, paragraph, value: CODE });
+                found.push(Statement { range, paragraph, value: CODE, n_items: 1 });
                 paragraph += 1;
             }
             continue;
@@ -74,7 +78,7 @@ fn split(text: &str, is_report: bool) -> Vec<Statement> {
         let label = LABEL.find(trimmed).map_or(0, |found| found.end());
         for range in sentences(&trimmed[label..], is_report) {
             let range = from + label + range.start..from + label + range.end;
-            found.push(Statement { range, paragraph, value: 0.0 });
+            found.push(Statement { range, paragraph, value: 0.0, n_items: 1 });
         }
     }
     found
@@ -119,6 +123,7 @@ fn sentences(line: &str, is_report: bool) -> Vec<Range<usize>> {
 /// a colon with the next one.
 fn join_dependent(text: &str, statements: Vec<Statement>, is_report: bool) -> Vec<Statement> {
     const MAX_LEN: usize = 360;
+    const MAX_LIST: usize = 1_000;
     let mut joined: Vec<Statement> = Vec::new();
     // The paragraph of the last statement that was joined.
     let mut paragraph = 0;
@@ -126,15 +131,20 @@ fn join_dependent(text: &str, statements: Vec<Statement>, is_report: bool) -> Ve
         let own = &text[statement.range.clone()];
         let is_joined = joined.last().is_some_and(|last| {
             let before = &text[last.range.clone()];
-            let is_list = !is_report && NUMBERED.is_match(before) && NUMBERED.is_match(own);
+            let is_list = |is_item: fn(&str) -> bool| is_item(before) && is_item(own);
+            let is_list = is_list(|text| NUMBERED.is_match(text)) || is_list(|text| text.starts_with('|'));
             let is_next = statement.paragraph <= paragraph + 1;
             let depends = !is_report && DEPENDENT.is_match(own) && statement.paragraph == paragraph;
-            statement.range.end - last.range.start < MAX_LEN
-                && (depends || is_next && (is_list || before.ends_with(':')))
+            let len = statement.range.end - last.range.start;
+            is_next && is_list && len < MAX_LIST
+                || len < MAX_LEN && (depends || is_next && before.ends_with(':'))
         });
         paragraph = statement.paragraph;
         match joined.last_mut().filter(|_| is_joined) {
-            Some(last) => last.range.end = statement.range.end,
+            Some(last) => {
+                last.range.end = statement.range.end;
+                last.n_items += 1;
+            }
             None => joined.push(statement),
         }
     }
@@ -174,6 +184,10 @@ fn value(sentence: &str, place: SentencePlace, is_report: bool) -> f32 {
     if is_filler(bare) {
         value -= if n_strong + n_weak < 2 { 1.6 } else { 0.6 };
     }
+    // A heading was joined with the text below it, unless that is code, which is left out.
+    if sentence.ends_with(':') && !is_report {
+        value -= 2.0;
+    }
     if sentence.ends_with(':') && place.from_end == 0 || n_words < 4 && !sentence.contains("。") {
         value -= 1.0;
     }
@@ -184,6 +198,11 @@ fn value(sentence: &str, place: SentencePlace, is_report: bool) -> f32 {
         value -= 1.2;
     }
     (value + if is_report { 1.5 } else { 0.0 }).max(0.0)
+}
+
+/// Returns whether a text states a reason or a decision.
+pub(crate) fn gives_reason(text: &str) -> bool {
+    STRONG.is_match(text)
 }
 
 /// Returns whether a sentence only announces the next step.
@@ -250,7 +269,7 @@ mod tests {
             false,
             &expect![[r#"
                 0.0 1 
-                5.2 1 Now let me look at the tests. They fail because `requeue` loses the job, so I will keep the claim.
+                10.4 1 Now let me look at the tests. They fail because `requeue` loses the job, so I will keep the claim.
                 0.0 2 1. Run it
                 0.0 43 Is that right?
             "#]],

@@ -30,6 +30,9 @@ pub(crate) fn head_end(transcript: &Transcript, ledger: &Ledger, options: &Draft
         }
         Head::FirstTurn { steps, share } => {
             let first_user = entries.iter().position(Entry::is_user).map_or(0, |i| i + 1);
+            // A command of the harness may start the conversation. Its steps are not the context of the first user message.
+            let first_step = entries.iter().position(|entry| entry.step().is_some());
+            let first_user = first_user.min(first_step.unwrap_or(entries.len()));
             // A merge of segments breaks the provider's cache anyway, so the steps before the segment are folded with
             // it.
             let is_merged = ledger.segments.iter().any(|segment| segment.tier > 0);

@@ -11,6 +11,7 @@
 
 use crate::facts::StepFacts;
 use crate::record::pieces::{Piece, PiecePart};
+use crate::record::rows::OutcomeLine;
 
 /// A part of a record: the text of one message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,15 +76,15 @@ fn entry_head(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The lines of a step: statements, then each call with its outcome and its pieces.
-pub(crate) fn step_lines(facts: &StepFacts, rows: &[String], pieces: &[&Piece<'_>]) -> Vec<String> {
+pub(crate) fn step_lines(facts: &StepFacts, rows: &[OutcomeLine], pieces: &[&Piece<'_>]) -> Vec<String> {
     let mut lines = statement_lines(facts, pieces);
     for (i, row) in rows.iter().enumerate() {
         let of_call = |piece: &&&Piece<'_>| call_of(piece.part) == Some(i as u16);
         let details: Vec<&Piece<'_>> = pieces.iter().filter(of_call).copied().collect();
-        if row.is_empty() && details.is_empty() {
+        if details.is_empty() && !row.is_own {
             continue;
         }
-        lines.push(format!("  {}", if row.is_empty() { facts.calls[i].verb.as_str() } else { row }));
+        lines.push(format!("  {}", if row.text.is_empty() { &facts.calls[i].verb } else { &row.text }));
         lines.extend(detail_lines(&details, "    "));
     }
     if let Some(first) = lines.first_mut() {

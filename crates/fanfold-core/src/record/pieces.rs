@@ -179,7 +179,9 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
         let part = PiecePart::Result(i);
         if let (true, Some(whole)) = (is_small(call, lines), joined(text, lines)) {
             let piece = new_piece(step, part, 0, PieceKind::Line, whole);
-            self.push(Piece { number: lines[0].number, score: SMALL, ..piece });
+            // The words of a person count most.
+            let score = if call.is_answer { whole.len() as f32 } else { SMALL };
+            self.push(Piece { number: lines[0].number, score, ..piece });
             return;
         }
         for (position, (line, value)) in lines.iter().zip(value_lines(call, lines)).enumerate() {

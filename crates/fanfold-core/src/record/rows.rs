@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::facts::{CallFacts, CallKind, StepFacts};
 use crate::model::tokens::thousands;
 use crate::record::names::PathNames;
@@ -66,6 +68,14 @@ impl RowLevel {
     }
 }
 
+/// The outcome line of a call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutcomeLine {
+    pub(crate) text: String,
+    /// False if the line only heads lines of the call's result, so that it is left out without them.
+    pub(crate) is_own: bool,
+}
+
 /// Writes outcome lines in the order of steps.
 pub(crate) struct RowWriter<'a> {
     pub(crate) names: PathNames,
@@ -79,21 +89,27 @@ impl<'a> RowWriter<'a> {
         RowWriter { names, standing, failures: BTreeMap::new() }
     }
 
-    /// The lines of the calls of a step; empty for a call without a line.
-    pub(crate) fn rows(&mut self, step: u32, facts: &StepFacts, level: RowLevel) -> Vec<String> {
+    /// The line of each call of a step.
+    pub(crate) fn rows(&mut self, step: u32, facts: &StepFacts, level: RowLevel) -> Vec<OutcomeLine> {
         let calls = facts.calls.iter().enumerate();
-        let row = |(i, call): (usize, &CallFacts)| match level.includes(call, facts) {
-            true => self.row(step, i, call, level),
-            false => String::new(),
+        let row = |(i, call): (usize, &CallFacts)| {
+            let text = self.row(step, i, call, level);
+            OutcomeLine { is_own: level.includes(call, facts) && !text.is_empty(), text }
         };
         calls.map(row).collect()
     }
 
     fn row(&mut self, step: u32, i: usize, call: &CallFacts, level: RowLevel) -> String {
         if call.kind == CallKind::Plan {
-            return String::new();
+            return if level <= RowLevel::Short { plan_row(call) } else { String::new() };
         }
-        let (max_command, max_outcome) = level.limits();
+        let (mut max_command, max_outcome) = level.limits();
+        // The text that a command inserts is nowhere else.
+        let inserts_text = call.verb == "bash" && INSERTS_TEXT.iter().any(|name| call.subject.contains(name));
+        if inserts_text && level <= RowLevel::Short {
+            const MAX_INSERTED: usize = 600;
+            max_command = MAX_INSERTED;
+        }
         let mut details: Vec<String> = Vec::new();
         if call.kind == CallKind::Edit && !call.has_failed {
             let count =
@@ -176,6 +192,26 @@ impl<'a> RowWriter<'a> {
     }
 }
 
+/// The commands that edit files in place.
+const INSERTS_TEXT: [&str; 3] = ["sed -i", "perl -pi", "perl -i"];
+
+/// The change of a plan: the task in progress, or the status of a task.
+fn plan_row(call: &CallFacts) -> String {
+    const MAX: usize = 70;
+    let Some(plan) = &call.plan else { return String::new() };
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let list = ["todos", "plan", "tasks"].iter().find_map(|name| plan.get(*name)?.as_array());
+    let is_current = |task: &&Value| text(task, "status").as_deref() == Some("in_progress");
+    let current = list.and_then(|list| list.iter().find(is_current));
+    let current = current.and_then(|task| text(task, "content").or_else(|| text(task, "step")));
+    match (current, text(plan, "subject"), text(plan, "taskId"), text(plan, "status")) {
+        (Some(current), ..) => format!("plan: {}", shortened(&current, MAX)),
+        (None, Some(subject), ..) => format!("plan: new task {}", shortened(&subject, MAX)),
+        (None, None, Some(id), Some(status)) => format!("plan: task {id} {}", status.replace('_', " ")),
+        _ => String::new(),
+    }
+}
+
 /// A short result, or its size.
 fn size_of_result(call: &CallFacts) -> Option<String> {
     if let Some(line) = call.single_line.as_ref().filter(|_| call.kind != CallKind::List) {
@@ -183,6 +219,7 @@ fn size_of_result(call: &CallFacts) -> Option<String> {
     }
     let n = call.n_result_lines;
     match call.kind {
+        CallKind::Ask if call.is_answer => None,
         CallKind::Run | CallKind::Write if n == 0 => Some("no output".to_owned()),
         CallKind::Search | CallKind::List if n == 0 => Some("nothing".to_owned()),
         CallKind::Search | CallKind::Run | CallKind::Other | CallKind::Ask | CallKind::List => {

@@ -36,9 +36,10 @@ pub(crate) fn work_state(
     let runs = newest_runs(steps);
     let (written, edited): (Vec<_>, Vec<_>) =
         standing.files.iter().partition(|file| file.n_written.is_some());
+    let mut first = None;
     let sections = [
-        ("changed", files(&edited, names)),
-        ("written", files(&written, names)),
+        ("changed", files(&edited, names, &mut first)),
+        ("written", files(&written, names, &mut first)),
         ("tried and dropped", dropped(steps, standing, names)),
         ("tests", tests(&runs, standing, names)),
         ("open", open_failures(&runs)),
@@ -77,13 +78,18 @@ fn command(call: &CallFacts) -> &str {
     }
 }
 
-fn files(files: &[&ChangedFile], names: &mut PathNames) -> Vec<String> {
+/// Lists changed files. The folders that a path shares with the first one are left out: `…/store/mod.rs`.
+fn files(files: &[&ChangedFile], names: &mut PathNames, first: &mut Option<String>) -> Vec<String> {
     const MAX_FILES: usize = 14;
     let mut files = files.to_vec();
     files.sort_by_key(|file| file.last_change);
     let n_more = files.len().saturating_sub(MAX_FILES);
     let shown = files[n_more..].iter().map(|file| {
-        let name = names.short(&file.path);
+        let first = first.get_or_insert_with(|| file.path.clone());
+        let name = match shared_folders(first, &file.path) {
+            Some(n) if *first != file.path => format!("…/{}", &file.path[n..]),
+            _ => names.short(&file.path),
+        };
         let (added, removed) = file.net();
         let lines =
             if (added, removed) == (0, 0) { String::new() } else { format!(" +{added} −{removed}") };
@@ -93,6 +99,14 @@ fn files(files: &[&ChangedFile], names: &mut PathNames) -> Vec<String> {
     });
     let more = (n_more > 0).then(|| format!("{n_more} earlier files"));
     more.into_iter().chain(shown).collect()
+}
+
+/// The length of the folders that two paths share, if they are long.
+fn shared_folders(one: &str, other: &str) -> Option<usize> {
+    const LONG: usize = 20;
+    let n = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let folders = other.as_bytes()[..n].iter().rposition(|byte| *byte == b'/')? + 1;
+    (folders > LONG).then_some(folders)
 }
 
 /// Changes that were reverted, with the reason.

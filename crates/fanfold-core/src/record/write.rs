@@ -13,7 +13,7 @@ use crate::record::choice::{ChosenPiece, choose};
 use crate::record::layout::{RecordEntry, RecordText, step_lines};
 use crate::record::names::PathNames;
 use crate::record::pieces::{Piece, PieceCollector, StepSource, unwrapped_results};
-use crate::record::rows::{RowLevel, RowWriter, coarse_row};
+use crate::record::rows::{OutcomeLine, RowLevel, RowWriter, coarse_row};
 use crate::record::standing::{NumberedStep, Standing};
 use crate::record::state::{StateSection, shortened, work_state};
 use crate::select::scorer::{AtomId, AtomValues, Lexicon, Relevance};
@@ -73,7 +73,7 @@ pub(crate) fn write_record(input: &RecordInput<'_>, values: &mut AtomValues, bud
     let mut written = None;
     const MAX_ROUNDS: usize = 3;
     for round in 0..MAX_ROUNDS {
-        let visible = rows.texts().chain(input.visible.iter().map(|text| &**text));
+        let visible = rows.lines().chain(input.visible.iter().map(|text| &**text));
         let visible: Vec<AtomId> = visible.flat_map(|text| atoms_of(input.lexicon, text)).collect();
         let atoms = pieces.iter().map(|piece| &piece.atoms[..]);
         let values = values.compute(input.lexicon, atoms, input.relevance, [&visible[..]].into_iter());
@@ -203,10 +203,16 @@ impl OwnSteps {
                         Speaker::System => "system",
                         Speaker::Harness | Speaker::Provider => "harness",
                     };
+                    const MAX_HARNESS: usize = 140;
+                    let max_bytes = if who == "harness" { max_bytes.min(MAX_HARNESS) } else { max_bytes };
                     let text = without_tags(&unwrap_result(prompt.body.as_str()));
-                    let line = format!("{who}: {}", shortened(&one_line(&text), max_bytes));
+                    let text = one_line(&text);
+                    let line = match text.trim() {
+                        "" => String::new(),
+                        text => format!("{who}: {}", shortened(text, max_bytes)),
+                    };
                     let follows_step = matches!(own.entries.last(), Some((before, OwnEntry::Step(_))) if before.0 + 1 == id.0);
-                    match follows_step && who == "harness" {
+                    match follows_step && who == "harness" && !line.is_empty() {
                         true => OwnEntry::Reply(line),
                         false => OwnEntry::Message(line),
                     }
@@ -237,7 +243,7 @@ fn without_tags(text: &str) -> String {
 
 /// The outcome lines of the segment's steps.
 struct Rows {
-    by_step: Vec<Vec<String>>,
+    by_step: Vec<Vec<OutcomeLine>>,
     /// The number of old steps that share a line, for records with very little room; zero for none.
     coarse: usize,
     /// The first of the newest steps, which have lines of their own even then.
@@ -257,7 +263,7 @@ impl Rows {
                 writer.rows(step.number, &step.facts, if 2 * i < n { old } else { new })
             };
             rows.by_step = own.steps.iter().enumerate().map(row).collect();
-            let n_bytes: usize = rows.by_step.iter().flatten().map(|row| row.len() + 12).sum();
+            let n_bytes: usize = rows.lines().map(|row| row.len() + 12).sum();
             rows.names = writer.names;
             rows.tokens = n_bytes * 10 / 36 + 2 * n;
             if rows.tokens <= room && OVERHEAD * own.n_runs <= room {
@@ -275,7 +281,7 @@ impl Rows {
         let steps = own.steps.iter();
         self.by_step = steps.map(|step| writer.rows(step.number, &step.facts, RowLevel::Shortest)).collect();
         self.names = writer.names;
-        let cost = |rows: &Vec<String>| rows.iter().map(|row| row.len() / 3 + 6).sum::<usize>();
+        let cost = |rows: &Vec<OutcomeLine>| rows.iter().map(|row| row.text.len() / 3 + 6).sum::<usize>();
         let mut left = room / 2;
         let mut n_own = 0;
         for rows in self.by_step.iter().rev() {
@@ -288,8 +294,9 @@ impl Rows {
         self.tokens = self.first_own.div_ceil(self.coarse) * COARSE + room / 2 - left;
     }
 
-    fn texts(&self) -> impl Iterator<Item = &str> {
-        self.by_step.iter().flatten().map(String::as_str)
+    /// The lines that are written in any case.
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        self.by_step.iter().flatten().filter(|row| row.is_own).map(|row| row.text.as_str())
     }
 }
 
@@ -362,6 +369,7 @@ impl PartWriter<'_> {
             OwnEntry::Step(step) => *step,
             // It was written with its step.
             OwnEntry::Reply(_) => return,
+            OwnEntry::Message(line) if line.is_empty() => return,
             OwnEntry::Message(line) => {
                 self.close();
                 self.part
@@ -393,8 +401,8 @@ impl PartWriter<'_> {
         let mut lines = step_lines(facts, rows, &pieces.unwrap_or_default());
         if let Some((at, reply)) = reply {
             let is_rejected = facts.calls.is_empty() && reply.contains("EXACTLY ONE");
-            let no_call = if is_rejected { "no call was made; " } else { "" };
-            lines.push(format!("  {no_call}#e{} {reply}", at.0 + 1));
+            let reply = if is_rejected { "rejected by the harness, no call was made" } else { reply };
+            lines.push(format!("  #e{} {reply}", at.0 + 1));
         }
         if lines.is_empty() {
             lines.push(coarse_row(&[(*number, &**facts)], &self.rows.names));
@@ -470,10 +478,10 @@ fn main_statement(facts: &StepFacts) -> Option<String> {
 }
 
 /// Joins outcome lines without repeating their verb.
-fn shared_line<'a>(rows: impl Iterator<Item = &'a String>) -> String {
+fn shared_line<'a>(rows: impl Iterator<Item = &'a OutcomeLine>) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut verb = "";
-    for row in rows.filter(|row| !row.is_empty()) {
+    for row in rows.filter(|row| row.is_own).map(|row| row.text.as_str()) {
         let (first, rest) = row.split_once(' ').unwrap_or((row, ""));
         let part = if first == verb && !rest.is_empty() { rest } else { row };
         if !parts.contains(&part) {

@@ -72,7 +72,11 @@ fn results(step: &Step) -> String {
 fn check_change(steps: &[&Step], item: &str) -> Verdict {
     let Some((at, step)) = evidence(steps, item) else { return Ok(()) };
     let path = item.split([' ', '(']).next().unwrap_or_default();
+    let path = path.trim_start_matches("…/");
     let name = path.rsplit('/').next().unwrap_or_default();
+    if item.contains('\n') || !name.contains(|c: char| c.is_alphanumeric()) {
+        return fail("it is no path".to_owned());
+    }
     let names_it = |step: &Step| commands(step).contains(name);
     let is_script = item.contains("(by ");
     if !names_it(step) && !is_script {

@@ -230,7 +230,7 @@ FAIL
 [test] ERROR task failed
 "#,
             &expect![[r#"
-                1 passed, 1 failed, 0 skipped; failed; aborted
+                1 passed, 1 failed, 0 skipped; packages; failed; aborted
                 order/order_test.go:8:9: undefined: newOrder
                 FAIL	example.com/shop/order [build failed]
             "#]],

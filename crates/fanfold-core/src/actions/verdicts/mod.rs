@@ -102,6 +102,7 @@ pub(super) fn plain_errors<'a>(command: &str, output: &'a str) -> Vec<&'a str> {
 impl<'a> ProgramVerdict<'a> {
     fn add(&mut self, other: ProgramVerdict<'a>) {
         if let Some(tests) = other.tests {
+            self.are_packages = other.are_packages && self.tests.is_none();
             self.tests.get_or_insert_default().add(tests);
         }
         self.summary = self.summary.or(other.summary);
@@ -271,11 +272,13 @@ mod tests {
 
     /// Compares the verdict on the output of a command: the counts and the summary, then the error lines.
     pub(super) fn check(command: &str, output: &str, expected: &Expect) {
-        let ProgramVerdict { tests, summary, has_failed, was_aborted, errors, .. } = parse(command, output);
+        let verdict = parse(command, output);
+        let ProgramVerdict { tests, summary, has_failed, was_aborted, are_packages, errors } = verdict;
         let mut parts: Vec<String> = Vec::new();
         parts.extend(tests.map(|TestCounts { passed, failed, skipped }| {
             format!("{passed} passed, {failed} failed, {skipped} skipped")
         }));
+        parts.extend(are_packages.then(|| "packages".to_owned()));
         parts.extend(summary.map(|summary| format!("`{summary}`")));
         parts.extend(has_failed.then(|| "failed".to_owned()));
         parts.extend(was_aborted.then(|| "aborted".to_owned()));

@@ -53,6 +53,7 @@ pub(crate) fn is_small(call: &CallFacts, lines: &[ResultLine<'_>]) -> bool {
         CallKind::List => (10, 300),
         CallKind::Read => (8, 480),
         CallKind::Other => (7, 900),
+        CallKind::Ask if call.is_answer => (40, 4_000),
         _ => (7, 560),
     };
     let n_bytes: usize = lines.iter().map(|line| line.text.len()).sum();

@@ -26,6 +26,7 @@
 //!     - Pass the parsed arguments to `Pool.__init__` instead
 //! ```
 
+use crate::facts::prose::gives_reason;
 use crate::facts::results::ResultLine;
 use crate::record::kinds::LineValue;
 
@@ -48,14 +49,19 @@ pub(super) fn values(lines: &[ResultLine<'_>]) -> Vec<LineValue> {
             is_code = !is_code;
             return LineValue::NONE;
         }
-        match () {
-            () if is_code => LineValue::new(0.0, 0.25),
-            () if is_heading(line.text) => LineValue::new(0.6, 0.6),
-            () if is_item(line.text) => LineValue::new(1.0, 1.2),
-            () => LineValue::new(0.7, 1.0),
-        }
+        if is_code { LineValue::new(0.0, 0.25) } else { document_line(line.text) }
     };
     lines.iter().map(value).collect()
+}
+
+/// The value of a line of a document that is no code.
+pub(super) fn document_line(line: &str) -> LineValue {
+    match () {
+        () if is_heading(line) => LineValue::new(0.6, 0.6),
+        () if gives_reason(line) => LineValue::new(2.0, 1.0),
+        () if is_item(line) => LineValue::new(1.0, 1.2),
+        () => LineValue::new(0.7, 1.0),
+    }
 }
 
 fn is_heading(line: &str) -> bool {

@@ -15,6 +15,7 @@
 
 use crate::facts::{CallFacts, CallKind};
 use crate::record::kinds::LineValue;
+use crate::record::kinds::report::{document_line, is_document};
 use crate::text::condense::is_definition;
 
 /// The value of a line that a call wrote to a file, or of a script that it only ran.
@@ -24,6 +25,9 @@ pub(crate) fn value_written(line: &str, call: &CallFacts) -> LineValue {
     let text = line.trim();
     if text.len() <= 3 || text.starts_with("import ") || text.starts_with("from ") {
         return LineValue::NONE;
+    }
+    if is_document(call.path.as_deref().unwrap_or_default()) {
+        return document_line(text);
     }
     let share = if call.kind == CallKind::Write { 1.0 } else { 0.6 };
     if !call.script_targets.is_empty() {
