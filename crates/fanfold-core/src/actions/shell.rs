@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn heredoc_in_a_substitution_is_text() {
-        let commands = split("git commit -m \"$(cat <<'EOF'\nfix: \"a) <b@c>\" it's > x\nEOF\n)\" && git push");
+        let commands =
+            split("git commit -m \"$(cat <<'EOF'\nfix: \"a) <b@c>\" it's > x\nEOF\n)\" && git push");
         let writes: Vec<_> = commands.iter().flat_map(|command| command.writes.clone()).collect();
         assert_eq!((commands.len(), writes), (2, Vec::new()));
         check("a \"$(b \"c d\")\" e", &[&["a", "$(b \"c d\")", "e"]]);

@@ -83,7 +83,7 @@ impl Count for EstimatedWords {
 
 /// A session that folds above 600 of 1,000 tokens, with a sent view of more than 500.
 fn session_with_counter(counter: &'static dyn Count) -> Session<'static> {
-    let policy = Policy { strategy: crate::model::budget::Strategy::Aggressive, ..Policy::fanfold() };
+    let policy = Policy::fanfold().with_strategy(crate::model::budget::Strategy::Aggressive);
     let mut session = Session::new(policy, Budget::with_reserve(Tokens(1000), Tokens::ZERO), counter);
     append(&mut session, "user    read them all");
     for i in 0..20 {
@@ -155,7 +155,7 @@ fn larger_size_from_the_host_triggers_a_fold() {
 #[test]
 fn ineffective_folds_rest_despite_host_reports() {
     let mut session = Session::new(
-        Policy { strategy: crate::model::budget::Strategy::Aggressive, ..Policy::fanfold() },
+        Policy::fanfold().with_strategy(crate::model::budget::Strategy::Aggressive),
         Budget::with_reserve(Tokens(1000), Tokens::ZERO),
         &EstimatedWords,
     );

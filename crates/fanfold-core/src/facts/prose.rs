@@ -131,13 +131,13 @@ fn join_dependent(text: &str, statements: Vec<Statement>, is_report: bool) -> Ve
         let own = &text[statement.range.clone()];
         let is_joined = joined.last().is_some_and(|last| {
             let before = &text[last.range.clone()];
-            let is_list = |is_item: fn(&str) -> bool| is_item(before) && is_item(own);
-            let is_list = is_list(|text| NUMBERED.is_match(text)) || is_list(|text| text.starts_with('|'));
+            let last_line = before.rsplit('\n').next().unwrap_or_default().trim_start();
+            let is_list = is_item(last_line) && is_item(own);
             let is_next = statement.paragraph <= paragraph + 1;
             let depends = !is_report && DEPENDENT.is_match(own) && statement.paragraph == paragraph;
             let len = statement.range.end - last.range.start;
-            is_next && is_list && len < MAX_LIST
-                || len < MAX_LEN && (depends || is_next && before.ends_with(':'))
+            let continues = is_next && (is_list || before.ends_with(':') && last.n_items > 1);
+            continues && len < MAX_LIST || len < MAX_LEN && (depends || is_next && before.ends_with(':'))
         });
         paragraph = statement.paragraph;
         match joined.last_mut().filter(|_| is_joined) {
@@ -149,6 +149,11 @@ fn join_dependent(text: &str, statements: Vec<Statement>, is_report: bool) -> Ve
         }
     }
     joined
+}
+
+/// Returns whether a line is an item of a list or a row of a table.
+fn is_item(line: &str) -> bool {
+    NUMBERED.is_match(line) || ["- ", "* ", "| ", "|"].iter().any(|mark| line.starts_with(mark))
 }
 
 /// The place of a sentence in its text.

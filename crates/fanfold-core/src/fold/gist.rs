@@ -4,9 +4,9 @@ use crate::facts::results::{result_lines, unwrap_result};
 use crate::fold::draft::Draft;
 use crate::model::tokens::Tokens;
 use crate::model::transcript::CallId;
-use crate::record::choice::choose;
+use crate::record::choice::{choose, likely};
 use crate::record::layout::detail_lines;
-use crate::record::pieces::{Piece, PieceCollector};
+use crate::record::pieces::{Piece, PieceCollector, PieceKind};
 use crate::select::analysis::Analysis;
 use crate::select::edited_lines::EditedLines;
 
@@ -31,9 +31,18 @@ pub(crate) fn gist(
     collector.add_lines(0, call.call, facts, &text, &lines);
     let mut pieces = collector.pieces;
     let is_edited: Vec<bool> = pieces.iter().map(|piece| edited.contains(piece.text)).collect();
+    // A name in many lines does not tell them apart.
+    const MAX_NAMED: usize = 5;
+    let is_named: Vec<bool> = pieces.iter().map(|piece| relevance.is_named(piece.text)).collect();
+    let is_telling = is_named.iter().filter(|is_named| **is_named).count() <= MAX_NAMED;
     for (i, piece) in pieces.iter_mut().enumerate() {
         let around = i.saturating_sub(AROUND)..(i + AROUND + 1).min(is_edited.len());
-        piece.score += if is_edited[around].contains(&true) { EDITED } else { 0.0 };
+        let chance = match () {
+            () if is_named[i] && is_telling => NAMED,
+            () if is_edited[around].contains(&true) => EDITED,
+            () => 0.0,
+        };
+        piece.score += chance / likely(PieceKind::Line);
     }
     let atoms = pieces.iter().map(|piece| &piece.atoms[..]);
     let values = values.compute(lexicon, atoms, &relevance, std::iter::empty());
@@ -55,5 +64,6 @@ pub(crate) fn gist(
     None
 }
 
-/// The score of a line that the agent edited.
-const EDITED: f32 = 8.0;
+/// The probability of use of a line with a name that the user mentioned last, and of a line that the agent edited.
+const NAMED: f32 = 1.0;
+const EDITED: f32 = 0.3;

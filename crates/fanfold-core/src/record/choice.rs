@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::model::tokens::Count;
 use crate::record::pieces::{Piece, PieceKind, PiecePart};
+use crate::text::condense::is_definition;
 
 /// The shares of the room, cumulative: what a kind leaves goes to the next.
 const SHARES: [(PieceKind, f32); 4] =
-    [(PieceKind::Statement, 0.45), (PieceKind::Edit, 0.62), (PieceKind::Error, 0.68), (PieceKind::Line, 1.0)];
+    [(PieceKind::Statement, 0.27), (PieceKind::Edit, 0.41), (PieceKind::Error, 0.46), (PieceKind::Line, 1.0)];
 /// The least value of a line per token.
 const FLOOR: f32 = 0.006;
 /// The number of lines of one result after which further lines have half of their value.
@@ -117,6 +118,7 @@ impl Choice<'_> {
             let text = piece.text.trim_end().trim_end_matches('*');
             piece.kind == PieceKind::Line
                 && !piece.is_code
+                && !is_definition(text)
                 && (text.ends_with(':') || text.starts_with("## "))
         };
         let chosen = self.chosen.clone();
@@ -171,13 +173,13 @@ impl Choice<'_> {
         let piece = &self.pieces[i];
         let atoms: f32 = piece.atoms.iter().map(|atom| self.values[*atom as usize].max(0.0)).sum();
         let size = piece.text.len() as f32 / 3.2 + overhead(piece) as f32;
-        let mut ratio = (piece.score + piece.weight * atoms / LIKELY) / size;
+        let score = piece.score + piece.weight * atoms / likely(piece.kind);
+        let mut ratio = score / size;
         if self.is_beside_chosen(i) {
             ratio *= if piece.is_code { BESIDE_CODE } else { BESIDE };
         }
         // A line of code that is no definition is only worth something in a passage, unless it is likely to be used.
-        let is_seed = piece.score + piece.weight * atoms / LIKELY >= SEED;
-        if self.needs_passages && piece.is_code && !is_seed && !self.is_beside_chosen(i) {
+        if self.needs_passages && piece.is_code && score < SEED && !self.is_beside_chosen(i) {
             return None;
         }
         if piece.kind == PieceKind::Line {
@@ -192,14 +194,22 @@ impl Choice<'_> {
 }
 
 /// The score that a line of code needs to begin a passage.
-const SEED: f32 = 2.5;
+const SEED: f32 = 1.0;
 
 /// The factor for a piece next to a chosen one: a passage reads better than scattered lines.
 const BESIDE: f32 = 1.5;
 const BESIDE_CODE: f32 = 3.0;
 
-/// The probability of use that counts as one point of a score.
-const LIKELY: f32 = 0.04;
+/// The probability of use that counts as one point of a score. What the agent stated and changed counts by itself, while
+/// the lines of a result are mostly worth the names in them.
+pub(crate) fn likely(kind: PieceKind) -> f32 {
+    match kind {
+        PieceKind::Statement => 0.02,
+        PieceKind::Error => 0.02,
+        PieceKind::Edit => 0.01,
+        PieceKind::Line => 0.005,
+    }
+}
 
 /// The tokens of indentation, line end, sign and gap mark.
 fn overhead(piece: &Piece<'_>) -> usize {

@@ -72,14 +72,29 @@ impl PathNames {
                 text = format!("{head} … {}", &text[shared + 1..]);
             }
             if text.len() > max {
-                let head = text.floor_char_boundary(max * 2 / 3);
-                let tail = text.ceil_char_boundary(text.len() - max / 3);
-                text = format!("{} … {}", &text[..head], &text[tail..]);
+                let head = word_end(&text[..text.floor_char_boundary(max * 2 / 3)]);
+                let tail = word_start(&text[text.ceil_char_boundary(text.len() - max / 3)..]);
+                text = format!("{head} … {tail}");
             }
         }
         self.commands.push(whole);
         text
     }
+}
+
+/// The longest word whose rest is left out with it, so that no name is cut.
+const MAX_WORD: usize = 30;
+
+/// The text without a last word that is cut.
+fn word_end(text: &str) -> &str {
+    let at = text.rfind([' ', '|', '"', '\'']).map_or(0, |at| at + 1);
+    if text.len() - at <= MAX_WORD { text[..at].trim_end() } else { text }
+}
+
+/// The text without a first word that is cut.
+fn word_start(text: &str) -> &str {
+    let at = text.find([' ', '|', '"', '\'']).unwrap_or(text.len());
+    if at <= MAX_WORD { text[at..].trim_start() } else { text }
 }
 
 /// The endings of a path at its separators, shortest first.

@@ -3,10 +3,12 @@
 use crate::facts::results::{ResultLine, result_lines};
 use crate::facts::{CallFacts, CallKind, StepFacts};
 use crate::model::transcript::{Entry, EntryId, Transcript};
+use crate::record::choice::likely;
 use crate::record::kinds::{LineValue, SMALL, is_small, value_lines, value_written};
 use crate::record::standing::Standing;
 use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::atoms::each_atom;
+use crate::text::condense::is_definition;
 
 /// The kind of a piece. Room is given to the kinds in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,10 +139,12 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
             let n_lines = hunk.removed.len() + hunk.added.len();
             for (position, (sign, line)) in lines.enumerate().take(MAX_LINES) {
                 let is_last = position + 1 == n_lines;
-                let score = match (is_small, sign) {
-                    (true, _) => 2.5,
-                    (false, "+ ") => 1.5,
-                    (false, _) => 0.4,
+                let is_named = is_definition(line);
+                let (score, weight) = match (is_small, sign) {
+                    (true, _) => (2.5, 1.0),
+                    (false, "+ ") if is_named => (4.0, 1.0),
+                    (false, "+ ") => (1.5, 1.0),
+                    (false, _) => (0.4, 0.3),
                 };
                 let part = PiecePart::Hunk(i, h as u16);
                 let piece = new_piece(step, part, position, PieceKind::Edit, line.trim_end());
@@ -149,7 +153,7 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
                     self.pieces.push(Piece { sign, is_last, weight: 0.0, ..piece });
                     continue;
                 }
-                self.push(Piece { sign, score: score * freshness, is_last, ..piece });
+                self.push(Piece { sign, score: score * freshness, weight, is_last, ..piece });
             }
         }
         let has_script = matches!(call.kind, CallKind::Write | CallKind::Run);
@@ -211,16 +215,15 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
                 piece.atoms.push(id);
             }
         });
-        piece.score += FOCUS * self.relevance.n_focus_words(piece.text) as f32;
-        if self.relevance.is_named(piece.text) {
-            piece.score += FOCUS;
-        }
+        let n_focus = self.relevance.n_focus_words(piece.text);
+        let n_named = usize::from(self.relevance.is_named(piece.text));
+        piece.score += (n_focus + n_named) as f32 * FOCUS / likely(piece.kind);
         self.pieces.push(piece);
     }
 }
 
-/// The score of a word of the topic that the user wants to keep.
-const FOCUS: f32 = 3.0;
+/// The probability of use that a word of the topic counts as, and a name that the user mentioned last.
+const FOCUS: f32 = 0.04;
 
 fn new_piece(step: usize, part: PiecePart, position: usize, kind: PieceKind, text: &str) -> Piece<'_> {
     let position = position as u32;

@@ -235,11 +235,12 @@ fn size_of_result(call: &CallFacts) -> Option<String> {
 /// One line for several steps of an early part of the record: how often each kind of call was made, the changed files,
 /// the last verdict.
 pub(crate) fn coarse_row(steps: &[(u32, &StepFacts)], names: &PathNames) -> String {
-    let mut counts: BTreeMap<CallKind, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(CallKind, &str), usize> = BTreeMap::new();
     let mut files: BTreeSet<&str> = BTreeSet::new();
     let mut verdict = "";
     for call in steps.iter().flat_map(|(_, facts)| &facts.calls).filter(|call| !call.is_refused) {
-        *counts.entry(call.kind).or_default() += 1;
+        let tool = if call.kind == CallKind::Other { call.verb.as_str() } else { "" };
+        *counts.entry((call.kind, tool)).or_default() += 1;
         if matches!(call.kind, CallKind::Edit | CallKind::Write) {
             files.extend(call.path.as_deref());
         }
@@ -247,7 +248,7 @@ pub(crate) fn coarse_row(steps: &[(u32, &StepFacts)], names: &PathNames) -> Stri
             verdict = &call.verdict;
         }
     }
-    let name = |kind: &CallKind| match kind {
+    let name = |kind: CallKind| match kind {
         CallKind::Run => ("command", "commands"),
         CallKind::Read => ("read", "reads"),
         CallKind::List => ("listing", "listings"),
@@ -256,14 +257,14 @@ pub(crate) fn coarse_row(steps: &[(u32, &StepFacts)], names: &PathNames) -> Stri
         CallKind::Write => ("file written", "files written"),
         CallKind::Plan => ("plan update", "plan updates"),
         CallKind::Ask => ("question or subagent", "questions or subagents"),
-        CallKind::Other => ("tool call", "tool calls"),
+        CallKind::Other => ("call", "calls"),
     };
-    let part = |(kind, n): (&CallKind, &usize)| match n {
-        1 => format!("1 {}", name(kind).0),
-        n => format!("{n} {}", name(kind).1),
+    let part = |(&(kind, tool), n): (&(CallKind, &str), &usize)| {
+        let space = if tool.is_empty() { "" } else { " " };
+        format!("{n} {tool}{space}{}", if *n == 1 { name(kind).0 } else { name(kind).1 })
     };
     if counts.len() > 1 {
-        counts.remove(&CallKind::Plan);
+        counts.remove(&(CallKind::Plan, ""));
     }
     let mut parts: Vec<String> = counts.iter().map(part).collect();
     if !files.is_empty() {

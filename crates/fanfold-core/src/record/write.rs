@@ -51,7 +51,7 @@ pub(crate) struct WrittenRecord {
 }
 
 /// The share of the budget that outcome lines may take before they are shortened, in per mille.
-const ROWS_PERMILLE: usize = 500;
+const ROWS_PERMILLE: usize = 450;
 
 /// Writes a segment of about `budget` tokens.
 pub(crate) fn write_record(input: &RecordInput<'_>, values: &mut AtomValues, budget: usize) -> WrittenRecord {
@@ -208,11 +208,11 @@ impl OwnSteps {
                     let text = without_tags(&unwrap_result(prompt.body.as_str()));
                     let text = one_line(&text);
                     let line = match text.trim() {
-                        "" => String::new(),
+                        "" => format!("{who}: empty"),
                         text => format!("{who}: {}", shortened(text, max_bytes)),
                     };
                     let follows_step = matches!(own.entries.last(), Some((before, OwnEntry::Step(_))) if before.0 + 1 == id.0);
-                    match follows_step && who == "harness" && !line.is_empty() {
+                    match follows_step && who == "harness" {
                         true => OwnEntry::Reply(line),
                         false => OwnEntry::Message(line),
                     }
@@ -369,7 +369,6 @@ impl PartWriter<'_> {
             OwnEntry::Step(step) => *step,
             // It was written with its step.
             OwnEntry::Reply(_) => return,
-            OwnEntry::Message(line) if line.is_empty() => return,
             OwnEntry::Message(line) => {
                 self.close();
                 self.part
@@ -384,7 +383,8 @@ impl PartWriter<'_> {
         let is_coarse = self.rows.coarse > 0 && step < self.rows.first_own;
         let max_shared = if is_coarse { self.rows.coarse } else { MAX_SHARED };
         let is_look = || facts.calls.iter().all(|call| call.kind.is_look() && !call.has_failed);
-        let is_quiet = pieces.is_none() && (is_coarse || reply.is_none() && is_look());
+        let has_no_line = || self.rows.by_step[step].iter().all(|row| !row.is_own);
+        let is_quiet = pieces.is_none() && (is_coarse || reply.is_none() && (is_look() || has_no_line()));
         if step == self.rows.first_own {
             self.close();
         }
@@ -422,8 +422,15 @@ impl PartWriter<'_> {
         if !is_coarse {
             line = shared_line(open.iter().flat_map(|&i| &self.rows.by_step[i]));
         }
-        if let ([only], true, false) = (open.as_slice(), line.is_empty(), is_coarse) {
-            line = main_statement(&step(*only).facts).unwrap_or_default();
+        if let [only] = open.as_slice() {
+            const MAX: usize = 60;
+            if line.is_empty() && !is_coarse {
+                line = main_statement(&step(*only).facts).unwrap_or_default();
+            }
+            if line.is_empty() {
+                let row = self.rows.by_step[*only].iter().find(|row| !row.text.is_empty());
+                line = row.map_or(line, |row| shortened(&row.text, MAX));
+            }
         }
         if line.is_empty() {
             let steps: Vec<(u32, &StepFacts)> =

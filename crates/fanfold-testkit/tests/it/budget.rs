@@ -268,7 +268,7 @@ fn thresholds_rise_with_the_window() {
 /// After two folds in a row that save less than a tenth, none follows until the next user message.
 #[test]
 fn folding_rests_after_two_weak_folds() {
-    check_cases(6_000, &["fanfold"], |case| {
+    check_cases(2_000, &["fanfold"], |case| {
         let mut session = case.session();
         let (mut n_receipts, mut n_weak) = (0, 0);
         for entry in &case.entries {

@@ -69,14 +69,20 @@ fn check_lines(session: &Session<'_>, entry: &RecordEntry) -> Verdict {
     Ok(())
 }
 
-/// Returns whether only blank space and a line number stand between two lines somewhere in a text.
+/// Returns whether only blank lines stand between two lines somewhere in a text. A tool may number lines.
 fn are_adjacent(text: &str, one: &str, other: &str) -> bool {
     text.match_indices(one).any(|(at, _)| {
-        let rest = &text[at + one.len()..];
-        let after = |rest: &str| rest.trim_start().starts_with(other.trim_start());
-        let unnumbered =
-            rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || "→|:\t ".contains(c));
-        after(rest) || after(unnumbered)
+        let mut rest = &text[at + one.len()..];
+        loop {
+            rest = rest.trim_start();
+            let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let after_number = rest[n_digits..].strip_prefix(['→', '\t']).filter(|_| n_digits > 0);
+            if rest.starts_with(other.trim_start()) {
+                return true;
+            }
+            let Some(after_number) = after_number else { return false };
+            rest = after_number;
+        }
     })
 }
 

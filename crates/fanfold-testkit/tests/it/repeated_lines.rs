@@ -287,7 +287,7 @@ fn lines_folded_since_are_shown_again() {
     session.append(cat(&lines));
     let view = session.view().expect("it fits").clone();
     let text = print_view(session.transcript(), &view);
-    assert!(!text.contains("left out") && text.contains("let part_7 = "), "{text}");
+    assert!(!text.contains("shown above") && text.contains("let part_7 = "), "{text}");
 }
 
 /// If a newer result left out lines of a segment, the view lacks these lines, so the segment may show them.

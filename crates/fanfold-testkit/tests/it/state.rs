@@ -83,7 +83,7 @@ fn check_change(steps: &[&Step], item: &str) -> Verdict {
         return fail(format!("step {} does not name {name}", at + 1));
     }
     let undo = Regex::new(&format!(
-        r"(?m)(?:^|[;&|\x22] *)(?:rm(?: -\w+)*|git checkout(?: --)?|git restore) [^;&|\n]*{}(?:[\s;&|\x22]|$)",
+        r"(?m)(?:^|[;&|\x22] *)(?:rm(?: -\w+)*|git checkout(?: --)?|git restore) (?:[^;&|\n]*[\s/])?{}(?:[\s;&|\x22]|$)",
         regex::escape(path)
     ))
     .unwrap();

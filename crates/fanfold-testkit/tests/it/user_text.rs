@@ -238,10 +238,10 @@ fn images_are_folded_before_the_newest_user_text() {
 /// Also if a large system message leaves less than half of the room.
 #[test]
 fn old_user_text_is_folded_before_the_newest() {
-    let (system, old, new) = (" rule".repeat(250), " a".repeat(80), " word".repeat(100));
+    let (system, old, new) = (" rule".repeat(250), " a".repeat(160), " word".repeat(100));
     let conversation =
         format!("system {system}\nuser    hello\nsay     yes?\nuser   {old}\nsay     well\nuser   {new}\n");
-    let view = view_in(400, &conversation);
+    let view = view_in(460, &conversation);
     assert!(view.items.contains(&Item::Whole(EntryId(5))), "{view:?}");
     assert!(!view.items.contains(&Item::Whole(EntryId(3))), "{view:?}");
 }

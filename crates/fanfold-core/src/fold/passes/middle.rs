@@ -30,7 +30,7 @@ use crate::model::tokens::Tokens;
 pub(crate) const PASS: Pass = Pass { name: "middle", run };
 
 /// The share of the room that one result may take, in per mille, and the least that it may take.
-const SHARE: u32 = 20;
+const SHARE: u32 = 30;
 const LEAST: Tokens = Tokens(60);
 
 fn run(draft: &mut Draft<'_>, _: Tokens) {

@@ -150,8 +150,19 @@ fn is_boilerplate(line: &str) -> bool {
     let is_passed =
         text.starts_with("ok  \t") || text.starts_with('✓') || PASSED.iter().any(|end| text.ends_with(end));
     is_passed
+        || is_import_path(text)
         || STARTS.iter().any(|start| text.starts_with(start))
         || text.chars().all(|c| !c.is_alphanumeric())
+}
+
+/// Returns whether a line only names an imported package, as in the import blocks of Go: `alias "example.com/a/b"`.
+fn is_import_path(text: &str) -> bool {
+    let Some((alias, rest)) = text.split_once('"') else { return false };
+    let Some(path) = rest.strip_suffix('"') else { return false };
+    let is_name = |text: &str, marks: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || marks.contains(c))
+    };
+    is_name(alias.trim(), ".") && !path.is_empty() && is_name(path, "./-~")
 }
 
 /// The common form of the lines of one listing or progress report.

@@ -27,7 +27,8 @@ pub(crate) fn value_written(line: &str, call: &CallFacts) -> LineValue {
         return LineValue::NONE;
     }
     if is_document(call.path.as_deref().unwrap_or_default()) {
-        return document_line(text);
+        // Its structure and its reasons tell more than names in it.
+        return LineValue { weight: 0.3, ..document_line(text) };
     }
     let share = if call.kind == CallKind::Write { 1.0 } else { 0.6 };
     if !call.script_targets.is_empty() {
@@ -37,8 +38,9 @@ pub(crate) fn value_written(line: &str, call: &CallFacts) -> LineValue {
         return if is_frame { LineValue::new(0.1, 0.5) } else { LineValue::new(1.2, 1.0) };
     }
     let is_heading = text.starts_with('#') && text.contains(' ');
-    match call.written.len() <= SHORT || is_definition(line) || is_heading {
-        true => LineValue::new(0.8, 1.0).scaled(share),
-        false => LineValue::code(0.7).scaled(share),
+    match () {
+        () if is_definition(line) => LineValue::new(2.0, 1.0).scaled(share),
+        () if call.written.len() <= SHORT || is_heading => LineValue::new(0.8, 1.0).scaled(share),
+        () => LineValue::code(0.7).scaled(share),
     }
 }

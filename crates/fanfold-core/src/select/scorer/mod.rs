@@ -330,7 +330,8 @@ impl Relevance {
         self.atoms.binary_search(&atom).is_ok()
     }
 
-    /// The score of a line: 1 for each invisible atom that is likely in use, 3 for each word of the focus.
+    /// The score of a line: 1 for each invisible atom that is likely in use, 3 for each word of the focus and for a name
+    /// that the user mentioned last.
     pub(crate) fn line_score(&self, lexicon: &Lexicon, line: &str) -> f32 {
         const LIKELY: f32 = 0.04;
         let mut worth = 0.0;
@@ -339,7 +340,7 @@ impl Relevance {
                 worth += chance / LIKELY;
             }
         });
-        worth + 3.0 * self.n_focus_words(line) as f32
+        worth + 3.0 * (self.n_focus_words(line) + usize::from(self.is_named(line))) as f32
     }
 
     /// The number of focus words in a line.

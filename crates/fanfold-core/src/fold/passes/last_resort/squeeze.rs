@@ -138,7 +138,7 @@ pub(crate) fn squeeze(draft: &mut Draft<'_>, place: Place, max_tokens: Tokens) {
 }
 
 /// The minimum size for choosing among lines.
-const MANY_LINES: usize = 800;
+const MANY_LINES: usize = 400;
 
 /// Returns whether a text is best represented by its most valuable lines. Texts with a configured kind or with a
 /// structure of their own are condensed by kind.

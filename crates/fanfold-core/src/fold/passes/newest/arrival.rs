@@ -78,7 +78,9 @@
 //!             """All rows of a file that have a cell."""
 //!             with open(path, encoding="utf-8") as file:
 //!         …41
-//!             return [row for row in rows if row.cells] …
+//!             return [row for row in rows if row.cells]
+//!         def widths(rows):
+//!             """How wide each column is.""" …
 //!         [condensed from 47 lines, #1.1]
 //! ```
 
