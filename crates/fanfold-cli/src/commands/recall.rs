@@ -37,7 +37,7 @@ pub(crate) struct RecallArgs {
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Lines of context around each match
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "search")]
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "search")]
     around: usize,
     /// Print JSON
     #[arg(long)]

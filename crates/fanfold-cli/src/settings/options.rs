@@ -76,11 +76,11 @@ settings! {
     flags ViewFlags {
         /// Target of a fold when the window is full or the fold was requested, as a share of the room
         low_mark: Share [skip]
-            = "0.615", SettingDefault::Policy(|policy| Share(policy.low_mark).to_string());
+            = "0.617", SettingDefault::Policy(|policy| Share(policy.low_mark).to_string());
         /// Part of the end that such a fold leaves unchanged, as a share of the room; a fold that saves money leaves
         /// the newest 1,500 tokens and three steps
         tail: Share [skip]
-            = "0.025", SettingDefault::Policy(|policy| Share(policy.tail.share).to_string());
+            = "0.022", SettingDefault::Policy(|policy| Share(policy.tail.share).to_string());
         /// Append a summary of the agent's work to each view: files, verdicts, errors
         working_context: bool [long, num_args = 0, default_missing_value = "true"]
             = "false", SettingDefault::Policy(|policy| policy.working_context.to_string());

@@ -44,7 +44,9 @@ fn segment_is_recalled_with_any_flags() {
     sandbox.write("chat.json", &body(&long_chat(60)));
     let ran = sandbox.run("inspect chat.json -w 12k --cadence window --ledger --json");
     let ledger: Value = serde_json::from_str(&ran.out).unwrap();
-    let handle = ledger["segments"][0]["handle"].as_str().unwrap();
+    let segments = ledger["segments"].as_array().unwrap().iter();
+    let mut handles = segments.map(|segment| segment["handle"].as_str().unwrap());
+    let handle = handles.find(|handle| handle.starts_with('#')).expect("a segment of consecutive steps");
     let opened = sandbox.run(&format!("recall chat.json {handle} -w 12k --cadence window")).out;
     assert!(opened.contains("call read: {\"path\":\"src/stage_"), "{opened}");
     // A step number names the same steps in every window.

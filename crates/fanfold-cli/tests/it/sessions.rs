@@ -57,11 +57,11 @@ fn sessions_are_listed_and_shown() {
             started    … …
             updated    … …
             messages   132
-            folds      80 handles
+            folds      72 handles
               … …  folded for a window of 12,000 tokens from here on
-              … …  checkpoint "before fold 8"
-              … …  fold 8: 9,438 → 4,882 tokens, 80 handles
-              … …  request of 24,767 bytes
+              … …  checkpoint "before fold 10"
+              … …  fold 10: 8,805 → 4,770 tokens, 72 handles
+              … …  request of 17,293 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();
@@ -96,7 +96,7 @@ fn requests_are_rebuilt_and_folds_recalled() {
     check(
         &sandbox.run("doctor --requests"),
         &expect![[r#"
-            1 session, 80 handles, 1 request: no problems
+            1 session, 72 handles, 1 request: no problems
         "#]],
     );
     assert!(sandbox.run("show --session night --folded").out.contains("fanfold"));
@@ -133,7 +133,7 @@ fn sessions_rewind_redo_and_fork() {
         &expect![[r#"
             error: session night has no checkpoint "nowhere"
 
-            hint: its checkpoints are before fold 8, before the change
+            hint: its checkpoints are before fold 10, before the change
         "#]],
     );
     sandbox.run("sessions title night Task");

@@ -83,6 +83,15 @@ pub enum ReadLines {
 }
 
 impl ReadLines {
+    /// Returns whether a read of these lines returned all of the others.
+    pub(crate) fn cover(self, other: ReadLines) -> bool {
+        match (self, other) {
+            (ReadLines::All, _) => true,
+            (ReadLines::Range(own), ReadLines::Range(other)) => own.covers(other),
+            (ReadLines::Range(_) | ReadLines::Unknown, _) => false,
+        }
+    }
+
     /// The number of the first line, if it is known.
     pub fn first(self) -> Option<u32> {
         match self {

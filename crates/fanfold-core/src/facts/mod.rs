@@ -9,10 +9,12 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::actions::tool_rule::ToolRule;
 use crate::actions::{
-    Action, ReadLines, Verb, Verdict, call_status, is_same_file, parse_action_with_rules, shell_command,
+    Action, FileRead, ReadLines, Verb, Verdict, call_status, is_same_file, parse_action_with_rules,
+    shell_command,
 };
 use crate::facts::edits::{Hunk, changed_lines, hunks, patch_hunks};
 use crate::facts::prose::{Statement, statements};
@@ -79,6 +81,8 @@ pub(crate) struct CallFacts {
     pub(crate) subject: String,
     /// The file that was read, edited or written.
     pub(crate) path: Option<String>,
+    /// The files that were read, with their lines.
+    pub(crate) reads: Vec<FileRead>,
     /// The files that a command changed besides, as far as that is known.
     pub(crate) changes: Vec<String>,
     /// The command that runs after a file was written in the same call.
@@ -112,6 +116,8 @@ pub(crate) struct CallFacts {
     pub(crate) is_answer: bool,
     /// True if the call has no result.
     pub(crate) is_unanswered: bool,
+    /// The hash of a result that is not short.
+    pub(crate) result_hash: Option<u64>,
     pub(crate) n_result_lines: usize,
     pub(crate) n_result_chars: usize,
     /// The result, if it is one short line.
@@ -223,7 +229,7 @@ impl CallFacts {
     }
 
     fn set_read(&mut self, action: &Action) {
-        let name = |read: &crate::actions::FileRead| match read.lines {
+        let name = |read: &FileRead| match read.lines {
             ReadLines::Range(range) if range.last == u32::MAX => format!("{} {}-", read.path, range.first),
             ReadLines::Range(range) => format!("{} {}-{}", read.path, range.first, range.last),
             ReadLines::All | ReadLines::Unknown => read.path.clone(),
@@ -231,6 +237,7 @@ impl CallFacts {
         self.verb = "read".to_owned();
         self.subject = action.reads.iter().map(name).collect::<Vec<_>>().join(", ");
         self.path = action.reads.first().map(|read| read.path.clone());
+        self.reads.clone_from(&action.reads);
         self.first_line = match action.reads.as_slice() {
             [read] => read.lines.first(),
             _ => None,
@@ -307,6 +314,9 @@ impl CallFacts {
             self.verb = format!("{server}/{tool}");
             arguments = inner;
         }
+        if self.set_written_file(arguments) {
+            return;
+        }
         let is_shown = |(name, value): &(&String, &Value)| {
             let is_thought = matches!(name.as_str(), "plan" | "thought" | "prompt" | "reason" | "reasoning");
             !value.is_null() && !is_thought
@@ -326,6 +336,21 @@ impl CallFacts {
         };
     }
 
+    /// A tool of unknown kind that gets a path and a text of several lines wrote a file.
+    fn set_written_file(&mut self, arguments: &Map<String, Value>) -> bool {
+        let find = |names: &[&str]| names.iter().find_map(|name| arguments.get(*name)?.as_str());
+        let path = find(&["path", "file_path", "filename", "file"]);
+        let content = find(&["content", "contents", "file_text", "text"]).filter(|text| text.contains('\n'));
+        let (Some(path), Some(content)) = (path, content) else { return false };
+        self.kind = CallKind::Write;
+        self.verb = "wrote".to_owned();
+        self.subject = path.to_owned();
+        self.path = Some(path.to_owned());
+        self.written = content.lines().map(str::to_owned).collect();
+        self.script_targets = script_targets(&self.written);
+        true
+    }
+
     fn read_result(&mut self, call: &Call, action: &Action) {
         let Some(outcome) = &call.result else {
             self.is_unanswered = true;
@@ -336,6 +361,8 @@ impl CallFacts {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
         self.n_result_lines = lines.clone().count();
         self.n_result_chars = text.chars().count();
+        const SHORT: usize = 120;
+        self.result_hash = (text.len() > SHORT).then(|| xxh3_64(text.as_bytes()));
         self.denies_change = text.len() < 2_000 && DENIES_CHANGE.is_match(&text);
         if self.kind == CallKind::Search && self.n_result_lines > 1 {
             self.hits = hits_by_file(&text);

@@ -13,6 +13,7 @@ use crate::model::handle::{Address, Handle, Hash};
 use crate::model::location::{original_at, places_of};
 use crate::model::tokens::thousands;
 use crate::model::transcript::{Call, EntryId, Transcript};
+use crate::output::search::excerpt;
 
 /// The requested part of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -229,6 +230,9 @@ pub fn open_original(
     read_original(transcript, original, &part, DEEPEST)
 }
 
+/// The maximum length of a line that a search prints whole, in bytes.
+const MAX_LINE_BYTES: usize = 1_200;
+
 fn search(content: &str, text: &str, around: usize) -> String {
     let pattern = text.to_lowercase();
     let lines: Vec<_> = content.split('\n').collect();
@@ -244,7 +248,9 @@ fn search(content: &str, text: &str, around: usize) -> String {
             out.push_str("…\n");
         }
         for (n, line) in lines.iter().enumerate().take(to).skip(from) {
-            writeln!(out, "{}: {line}", n + 1).expect("writing to a string does not fail");
+            let at = line.to_lowercase().find(&pattern).unwrap_or_default();
+            writeln!(out, "{}: {}", n + 1, excerpt(line, at, MAX_LINE_BYTES))
+                .expect("writing to a string does not fail");
         }
         shown_to = to.max(shown_to);
     }

@@ -1,10 +1,12 @@
 //! Searches everything that is folded in a view, for a recall without a handle.
 //!
 //! ```text
+//! #12.2 33- the line before it
 //! #12.2 34: the line
 //! ```
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use crate::fold::ledger::{EntryState, Ledger};
 use crate::fold::originals::address_of_place;
@@ -15,6 +17,9 @@ use crate::model::transcript::{EntryId, Transcript};
 
 /// The maximum number of lines in an answer.
 const MAX_LINES: usize = 40;
+/// The maximum number of matches that are shown with the lines around them, and the number of these lines on each side.
+const MAX_WITH_CONTEXT: usize = 8;
+const CONTEXT_LINES: usize = 2;
 /// The maximum length of a line in an answer, in bytes. Of a longer one, only the part around the match is shown.
 const MAX_LINE_BYTES: usize = 320;
 
@@ -45,25 +50,38 @@ pub fn search_entries(transcript: &Transcript, entries: &[EntryId], text: &str) 
 
 fn search_places(transcript: &Transcript, places: &[Place], text: &str) -> String {
     let pattern = text.to_lowercase();
-    let mut out = String::new();
-    let mut n_found = 0;
+    let mut found: Vec<(Place, Vec<(usize, usize)>)> = Vec::new();
     for &place in places {
-        let has_text = body_at(transcript, place).is_some();
-        let Some(original) = original_at(transcript, place).filter(|_| has_text) else { continue };
-        let mut handle = None;
-        for (i, line) in original.split('\n').enumerate() {
-            let Some(at) = line.to_lowercase().find(&pattern) else { continue };
-            n_found += 1;
-            if n_found > MAX_LINES {
-                continue;
-            }
-            let handle = handle.get_or_insert_with(|| {
-                let address = address_of_place(transcript, place);
-                address.unwrap_or_else(|| Handle::from_content(original.as_bytes()))
-            });
-            writeln!(out, "{handle} {}: {}", i + 1, excerpt(line, at))
-                .expect("writing to a string does not fail");
+        let Some(original) = text_at(transcript, place) else { continue };
+        let lines = original.split('\n').enumerate();
+        let hits: Vec<_> =
+            lines.filter_map(|(i, line)| Some((i, line.to_lowercase().find(&pattern)?))).collect();
+        if !hits.is_empty() {
+            found.push((place, hits));
         }
+    }
+    let n_found: usize = found.iter().map(|(_, hits)| hits.len()).sum();
+    // A few matches are shown with the lines around them, so that no second recall is needed.
+    let around = if n_found <= MAX_WITH_CONTEXT { CONTEXT_LINES } else { 0 };
+    let mut out = String::new();
+    let mut left = MAX_LINES;
+    for (place, hits) in &found {
+        let Some(original) = text_at(transcript, *place) else { continue };
+        let handle =
+            address_of_place(transcript, *place).unwrap_or_else(|| Handle::from_content(original.as_bytes()));
+        let lines: Vec<&str> = original.split('\n').collect();
+        let mut shown_to = 0;
+        for &(i, at) in hits.iter().take(left) {
+            for near in i.saturating_sub(around).max(shown_to)..(i + around + 1).min(lines.len()) {
+                let is_hit = hits.iter().any(|(hit, _)| *hit == near);
+                let mark = if is_hit { ':' } else { '-' };
+                let line = excerpt(lines[near], if near == i { at } else { 0 }, MAX_LINE_BYTES);
+                writeln!(out, "{handle} {}{mark} {line}", near + 1)
+                    .expect("writing to a string does not fail");
+                shown_to = near + 1;
+            }
+        }
+        left = left.saturating_sub(hits.len());
     }
     if n_found > MAX_LINES {
         let n_more = thousands((n_found - MAX_LINES) as u64);
@@ -73,13 +91,18 @@ fn search_places(transcript: &Transcript, places: &[Place], text: &str) -> Strin
     out
 }
 
+/// The text at a place that holds one.
+fn text_at(transcript: &Transcript, place: Place) -> Option<Arc<str>> {
+    body_at(transcript, place).and_then(|_| original_at(transcript, place))
+}
+
 /// The part of a line around a match.
-fn excerpt(line: &str, at: usize) -> String {
-    if line.len() <= MAX_LINE_BYTES {
+pub(crate) fn excerpt(line: &str, at: usize, max: usize) -> String {
+    if line.len() <= max {
         return line.to_owned();
     }
-    let from = line.floor_char_boundary(at.saturating_sub(MAX_LINE_BYTES / 4));
-    let to = line.floor_char_boundary(from + MAX_LINE_BYTES);
+    let from = line.floor_char_boundary(at.saturating_sub(max / 4));
+    let to = line.floor_char_boundary(from + max);
     let dots = |is_cut: bool| if is_cut { "…" } else { "" };
     format!("{}{}{}", dots(from > 0), &line[from..to], dots(to < line.len()))
 }
@@ -119,6 +142,7 @@ result  none
         expect_test::expect![[r#"
             #e1 1: find the Parser
             #1.1a 1: parser.rs
+            #1.1 1- fn one() {}
             #1.1 2: fn parser() {}
             #2.1a 1: grep parser
         "#]]

@@ -16,10 +16,10 @@ impl Policy {
         Policy {
             strategy: Strategy::Light,
             economy: Some(economy()),
-            low_mark: 615,
+            low_mark: 617,
             arrival_share: 330,
-            tail: Tail { share: 25, steps: 1, results: 0, ceiling: 1500 },
-            middle_share: 15,
+            tail: Tail { share: 22, steps: 1, results: 0, ceiling: 1500 },
+            middle_share: 10,
             head: Head::FirstTurn { steps: 1, share: 20 },
             digest: Digest::Segments { share: 600, max_tokens: Tokens(40_000), max_appended: 3 },
             stages: stages(),

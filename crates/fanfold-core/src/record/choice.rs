@@ -8,7 +8,7 @@ use crate::text::condense::is_definition;
 
 /// The shares of the room, cumulative: what a kind leaves goes to the next.
 const SHARES: [(PieceKind, f32); 4] =
-    [(PieceKind::Statement, 0.27), (PieceKind::Edit, 0.41), (PieceKind::Error, 0.46), (PieceKind::Line, 1.0)];
+    [(PieceKind::Statement, 0.26), (PieceKind::Edit, 0.39), (PieceKind::Error, 0.44), (PieceKind::Line, 1.0)];
 /// The least value of a line per token.
 const FLOOR: f32 = 0.006;
 /// The number of lines of one result after which further lines have half of their value.
@@ -116,10 +116,10 @@ impl Choice<'_> {
         let announces = |at: usize| {
             let piece = &pieces[at];
             let text = piece.text.trim_end().trim_end_matches('*');
-            piece.kind == PieceKind::Line
+            matches!(piece.kind, PieceKind::Line | PieceKind::Statement)
                 && !piece.is_code
                 && !is_definition(text)
-                && (text.ends_with(':') || text.starts_with("## "))
+                && (text.ends_with(':') || text.starts_with("## ") || text.starts_with("### "))
         };
         let chosen = self.chosen.clone();
         self.chosen.retain(|it| {
@@ -206,8 +206,8 @@ pub(crate) fn likely(kind: PieceKind) -> f32 {
     match kind {
         PieceKind::Statement => 0.02,
         PieceKind::Error => 0.02,
-        PieceKind::Edit => 0.01,
-        PieceKind::Line => 0.005,
+        PieceKind::Edit => 0.008,
+        PieceKind::Line => 0.004,
     }
 }
 

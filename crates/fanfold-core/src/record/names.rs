@@ -44,11 +44,13 @@ impl PathNames {
         path.to_owned()
     }
 
-    /// Replaces the paths in a command that were written in full before.
+    /// Replaces the absolute paths in a command that were written in full before. Relative ones may be text of a script.
     pub(crate) fn shorten(&self, command: &str) -> String {
         const LONG: usize = 24;
         let mut text = command.to_owned();
-        for (path, name) in self.written.iter().rev().filter(|(path, _)| path.len() > LONG) {
+        for (path, name) in
+            self.written.iter().rev().filter(|(path, _)| path.len() > LONG && path.starts_with('/'))
+        {
             if text.contains(path.as_str()) {
                 text = text.replace(path.as_str(), name);
             }
@@ -94,7 +96,8 @@ fn word_end(text: &str) -> &str {
 /// The text without a first word that is cut.
 fn word_start(text: &str) -> &str {
     let at = text.find([' ', '|', '"', '\'']).unwrap_or(text.len());
-    if at <= MAX_WORD { text[at..].trim_start() } else { text }
+    let is_path = text[..at].contains(['/', '.']);
+    if at <= MAX_WORD && !is_path { text[at..].trim_start() } else { text }
 }
 
 /// The endings of a path at its separators, shortest first.

@@ -4,8 +4,10 @@ use crate::facts::results::{ResultLine, result_lines};
 use crate::facts::{CallFacts, CallKind, StepFacts};
 use crate::model::transcript::{Entry, EntryId, Transcript};
 use crate::record::choice::likely;
-use crate::record::kinds::{LineValue, SMALL, is_small, value_lines, value_written};
-use crate::record::standing::Standing;
+use crate::record::kinds::{
+    INSERTED, LineValue, SMALL, inserted_lines, is_small, value_lines, value_written,
+};
+use crate::record::standing::{SAME_RESULT, Standing};
 use crate::select::scorer::{AtomId, Lexicon, Relevance};
 use crate::text::atoms::each_atom;
 use crate::text::condense::is_definition;
@@ -93,7 +95,10 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
             }
         }
         for (i, call) in source.facts.calls.iter().enumerate() {
-            let is_gone = standing.note(source.number, i).is_some();
+            let note = standing.note(source.number, i);
+            let is_gone = note.is_some();
+            let is_elsewhere =
+                note.is_some_and(|note| call.kind == CallKind::Read || note.starts_with(SAME_RESULT));
             self.add_errors(step, i as u16, call, freshness);
             // The change that a script made stands, although the script is deleted.
             let changes_files = !call.script_targets.is_empty();
@@ -102,7 +107,7 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
             }
             let shows_result = !matches!(call.kind, CallKind::Edit | CallKind::Write | CallKind::Plan)
                 || !call.then.is_empty();
-            if shows_result && !call.is_refused && call.single_line.is_none() {
+            if shows_result && !is_elsewhere && !call.is_refused && call.single_line.is_none() {
                 let text = source.results.get(i).map_or("", String::as_str);
                 self.add_lines(step, i as u16, call, text, &result_lines(text, call.first_line));
             }
@@ -157,9 +162,11 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
             }
         }
         let has_script = matches!(call.kind, CallKind::Write | CallKind::Run);
+        let inserted = inserted_lines(call);
         for (position, line) in call.written.iter().enumerate().filter(|_| has_script) {
             let is_last = position + 1 == call.written.len();
-            let value = value_written(line, call);
+            let is_inserted = inserted.get(position).copied().unwrap_or_default();
+            let value = if is_inserted { INSERTED } else { value_written(line, call) };
             let piece = new_piece(step, PiecePart::Written(i), position, PieceKind::Edit, line.trim_end());
             let is_code = value.is_code;
             let piece =

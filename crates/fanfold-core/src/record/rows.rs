@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::facts::{CallFacts, CallKind, StepFacts};
 use crate::model::tokens::thousands;
 use crate::record::names::PathNames;
-use crate::record::standing::Standing;
+use crate::record::standing::{SAME_RESULT, Standing};
 use crate::record::state::shortened;
 
 /// How short outcome lines are. Older steps get shorter lines first.
@@ -118,7 +118,8 @@ impl<'a> RowWriter<'a> {
             details.extend((added + removed > 0).then(|| format!("+{added} −{removed}")));
         }
         details.extend((call.kind == CallKind::Write).then(|| format!("{} lines", call.written.len())));
-        details.extend(self.standing.note(step, i).map(str::to_owned));
+        let shows_note = level <= RowLevel::Medium || call.kind != CallKind::Read;
+        details.extend(self.standing.note(step, i).filter(|_| shows_note).map(str::to_owned));
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
         let subject = self.subject(call, max_command);
         let then = match call.then.as_str() {
@@ -126,7 +127,7 @@ impl<'a> RowWriter<'a> {
             then => format!(", then `{}`", self.names.command(then, max_command)),
         };
         let space = if subject.is_empty() || subject.starts_with('(') { "" } else { " " };
-        let outcome = shortened(&self.outcome(step, call), max_outcome);
+        let outcome = shortened(&self.outcome((step, i), call), max_outcome);
         format!("{}{space}{subject}{details}{then}{outcome}", call.verb)
     }
 
@@ -161,7 +162,7 @@ impl<'a> RowWriter<'a> {
     }
 
     /// How a call ended, with an arrow.
-    fn outcome(&mut self, step: u32, call: &CallFacts) -> String {
+    fn outcome(&mut self, (step, i): (u32, usize), call: &CallFacts) -> String {
         if call.is_refused {
             return format!(" → {}", call.verdict);
         }
@@ -175,6 +176,7 @@ impl<'a> RowWriter<'a> {
         }
         let mut parts: Vec<String> = Vec::new();
         let runs = matches!(call.kind, CallKind::Run | CallKind::Write);
+        let is_repeated = self.standing.note(step, i).is_some_and(|note| note.starts_with(SAME_RESULT));
         parts.extend(call.exit.filter(|code| runs || *code != 0).map(|code| format!("exit {code}")));
         parts.extend(Some(call.verdict.clone()).filter(|verdict| !verdict.is_empty()));
         if call.has_failed && !call.errors.is_empty() {
@@ -185,7 +187,7 @@ impl<'a> RowWriter<'a> {
                 false if !call.verdict.contains(first.as_str()) => parts.push(shortened(first, 200)),
                 false => {}
             }
-        } else if call.verdict.is_empty() {
+        } else if call.verdict.is_empty() && !is_repeated {
             parts.extend(self.hits(call).or_else(|| size_of_result(call)));
         }
         if parts.is_empty() { String::new() } else { format!(" → {}", parts.join(", ")) }
@@ -237,6 +239,7 @@ fn size_of_result(call: &CallFacts) -> Option<String> {
 pub(crate) fn coarse_row(steps: &[(u32, &StepFacts)], names: &PathNames) -> String {
     let mut counts: BTreeMap<(CallKind, &str), usize> = BTreeMap::new();
     let mut files: BTreeSet<&str> = BTreeSet::new();
+    let mut read: BTreeSet<&str> = BTreeSet::new();
     let mut verdict = "";
     for call in steps.iter().flat_map(|(_, facts)| &facts.calls).filter(|call| !call.is_refused) {
         let tool = if call.kind == CallKind::Other { call.verb.as_str() } else { "" };
@@ -244,6 +247,8 @@ pub(crate) fn coarse_row(steps: &[(u32, &StepFacts)], names: &PathNames) -> Stri
         if matches!(call.kind, CallKind::Edit | CallKind::Write) {
             files.extend(call.path.as_deref());
         }
+        let names = call.reads.iter().filter_map(|read| read.path.rsplit('/').next());
+        read.extend(names);
         if call.is_test || call.verdict.starts_with("committed ") {
             verdict = &call.verdict;
         }
@@ -259,9 +264,16 @@ pub(crate) fn coarse_row(steps: &[(u32, &StepFacts)], names: &PathNames) -> Stri
         CallKind::Ask => ("question or subagent", "questions or subagents"),
         CallKind::Other => ("call", "calls"),
     };
+    const MAX_READ: usize = 3;
+    let read_names = match read.len() {
+        0 => String::new(),
+        1..=MAX_READ => format!(" ({})", read.iter().copied().collect::<Vec<_>>().join(", ")),
+        _ => format!(" ({}, …)", read.iter().take(MAX_READ).copied().collect::<Vec<_>>().join(", ")),
+    };
     let part = |(&(kind, tool), n): (&(CallKind, &str), &usize)| {
         let space = if tool.is_empty() { "" } else { " " };
-        format!("{n} {tool}{space}{}", if *n == 1 { name(kind).0 } else { name(kind).1 })
+        let names = if kind == CallKind::Read { read_names.as_str() } else { "" };
+        format!("{n} {tool}{space}{}{names}", if *n == 1 { name(kind).0 } else { name(kind).1 })
     };
     if counts.len() > 1 {
         counts.remove(&(CallKind::Plan, ""));

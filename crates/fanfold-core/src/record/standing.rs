@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-use crate::actions::is_same_file;
 use crate::actions::tool_rule::ToolRule;
+use crate::actions::{FileRead, is_same_file};
 use crate::facts::{CallFacts, CallKind, StepFacts};
 use crate::model::transcript::{EntryId, Transcript};
 use crate::select::analysis::Analysis;
@@ -40,9 +40,19 @@ pub(crate) struct Standing {
     pub(crate) reverted: Vec<RevertedChange>,
     /// The last step that brings back what was stashed.
     last_pop: u32,
-    /// For a call, by step number and index: what became of its changes.
+    /// For a call, by step number and index: what became of its changes, or that its result is elsewhere.
     notes: BTreeMap<(u32, usize), String>,
 }
+
+/// Calls that a later one may repeat.
+#[derive(Default)]
+struct EarlierCalls {
+    reads: Vec<((u32, usize), FileRead)>,
+    results: BTreeMap<u64, u32>,
+}
+
+/// The beginning of the note of a call whose result an earlier one had.
+pub(crate) const SAME_RESULT: &str = "same result as #";
 
 /// Changes of a file that were reverted.
 #[derive(Debug)]
@@ -63,8 +73,8 @@ pub(crate) struct ChangedFile {
     removed: Vec<String>,
     /// The number of lines, if it was written as a whole.
     pub(crate) n_written: Option<usize>,
-    /// The script that changed it, and the step: `by fix.py, #48`.
-    pub(crate) script: Option<String>,
+    /// The changes by scripts and commands whose lines are not known: `#48 by fix.py`.
+    pub(crate) hidden_changes: Vec<String>,
     /// The step of the last change.
     pub(crate) last_change: u32,
     /// True if a command changed it whose lines are not known, such as `sed -i`.
@@ -75,7 +85,7 @@ pub(crate) struct ChangedFile {
 
 impl ChangedFile {
     fn is_changed(&self) -> bool {
-        self.n_written.is_some() || self.script.is_some() || self.is_opaque || self.net() != (0, 0)
+        self.n_written.is_some() || !self.hidden_changes.is_empty() || self.is_opaque || self.net() != (0, 0)
     }
 
     /// The numbers of added and removed lines.
@@ -96,12 +106,14 @@ impl Standing {
                 .any(|call| call.subject.contains("stash pop") || call.subject.contains("stash apply"))
         };
         standing.last_pop = steps.iter().rev().find(pops).map_or(0, |step| step.number);
+        let mut earlier = EarlierCalls::default();
         for NumberedStep { number, facts, .. } in steps {
             for (i, call) in facts.calls.iter().enumerate() {
                 if call.is_refused || call.is_unanswered {
                     continue;
                 }
                 let id = (*number, i);
+                standing.find_repeats(call, id, &mut earlier);
                 let is_change = matches!(call.kind, CallKind::Edit | CallKind::Write);
                 if is_change && (!call.has_failed || call.kind == CallKind::Write && !call.then.is_empty()) {
                     standing.change(call, id);
@@ -130,6 +142,30 @@ impl Standing {
         self.notes.get(&(step, call)).map(String::as_str)
     }
 
+    /// Notes results that a later read shows again, and results that an earlier call had.
+    fn find_repeats(&mut self, call: &CallFacts, id: (u32, usize), earlier: &mut EarlierCalls) {
+        if call.has_failed {
+            return;
+        }
+        if let Some(hash) = call.result_hash.filter(|_| call.kind != CallKind::Read) {
+            let first = *earlier.results.entry(hash).or_insert(id.0);
+            if first != id.0 {
+                self.notes.insert(id, format!("{SAME_RESULT}{first}"));
+            }
+        }
+        if let ([read], CallKind::Read) = (call.reads.as_slice(), call.kind) {
+            let is_repeated =
+                |other: &FileRead| is_same_file(&other.path, &read.path) && read.lines.cover(other.lines);
+            for (old, _) in earlier.reads.extract_if(.., |(_, other)| is_repeated(other)) {
+                self.notes.insert(old, format!("read again in #{}", id.0));
+            }
+            earlier.reads.push((id, read.clone()));
+        }
+        if let (Some(path), CallKind::Write) = (&call.path, call.kind) {
+            earlier.reads.retain(|(_, other)| !is_same_file(&other.path, path));
+        }
+    }
+
     fn file(&mut self, path: &str) -> &mut ChangedFile {
         let at = self.files.iter().position(|file| is_same_file(&file.path, path)).unwrap_or_else(|| {
             self.files.push(ChangedFile { path: path.to_owned(), ..ChangedFile::default() });
@@ -145,7 +181,7 @@ impl Standing {
         if call.kind == CallKind::Write {
             let old = std::mem::take(&mut file.calls);
             file.n_written = Some(call.written.len());
-            (file.added, file.removed, file.script) = (Vec::new(), Vec::new(), None);
+            (file.added, file.removed, file.hidden_changes) = (Vec::new(), Vec::new(), Vec::new());
             file.calls.push((id, Vec::new()));
             self.note_all(&old, &format!("rewritten in #{}", id.0));
             return;
@@ -190,6 +226,7 @@ impl Standing {
         for path in call.changes.iter().filter(is_own).filter(|path| !is_moved(path)) {
             let file = self.file(path);
             (file.is_opaque, file.last_change) = (true, id.0);
+            file.hidden_changes.push(format!("#{}", id.0));
         }
         for found in UNDO.captures_iter(command) {
             let names = found[2].split_whitespace().filter(|name| !name.starts_with('-'));
@@ -213,7 +250,7 @@ impl Standing {
             }
             for target in targets {
                 let file = self.file(target);
-                file.script = Some(format!("by {name}, #{}", id.0));
+                file.hidden_changes.push(format!("#{} by {name}", id.0));
                 file.last_change = id.0;
             }
         }
@@ -341,7 +378,8 @@ mod tests {
         let standing = Standing::new(&steps);
         let mut out = String::new();
         for file in &standing.files {
-            out += &format!("{} {:?} {:?} {:?}\n", file.path, file.net(), file.n_written, file.script);
+            out +=
+                &format!("{} {:?} {:?} {:?}\n", file.path, file.net(), file.n_written, file.hidden_changes);
         }
         for ((step, call), note) in &standing.notes {
             out += &format!("#{step}.{} {note}\n", call + 1);
@@ -378,18 +416,18 @@ result  <returncode>0</returncode>
 call    bash {"command":"mkdir tools && mv fix.py g.py tools/ && sed -i 's/b/c/' src/h.py && pytest -q"}
 result  <returncode>0</returncode>
 "#,
-            &expect![[r#"
-                src/a.rs (1, 1) None None
-                tools/fix.py (0, 0) Some(1) None
-                src/e.py (0, 0) None Some("by fix.py, #9")
-                src/f.py (0, 0) None None
-                tools/g.py (0, 0) Some(1) None
-                tools (0, 0) None None
-                src/h.py (0, 0) None None
+            &expect![[r##"
+                src/a.rs (1, 1) None []
+                tools/fix.py (0, 0) Some(1) []
+                src/e.py (0, 0) None ["#9 by fix.py"]
+                src/f.py (0, 0) None []
+                tools/g.py (0, 0) Some(1) []
+                tools (0, 0) None ["#12"]
+                src/h.py (0, 0) None ["#12"]
                 #5.1 rewritten in #6
                 #6.1 deleted in #8
                 #7.1 reverted in #8
-            "#]],
+            "##]],
         );
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn work_state(
         ("written", files(&written, names, &mut first)),
         ("tried and dropped", dropped(steps, standing, names)),
         ("tests", tests(&runs, standing, names)),
-        ("open", open_failures(&runs)),
+        ("open", open_failures(&runs, standing)),
         ("last commit", last_commit(steps).into_iter().collect()),
         ("plan", plan(steps)),
     ];
@@ -94,11 +94,28 @@ fn files(files: &[&ChangedFile], names: &mut PathNames, first: &mut Option<Strin
         let lines =
             if (added, removed) == (0, 0) { String::new() } else { format!(" +{added} −{removed}") };
         let size = file.n_written.map(|n| format!(" {n} lines")).unwrap_or_default();
-        let detail = file.script.clone().unwrap_or_else(|| format!("#{}", file.last_change));
+        let detail = match file.hidden_changes.as_slice() {
+            [] => format!("#{}", file.last_change),
+            hidden => newest_changes(hidden, file.last_change),
+        };
         format!("{name}{size}{lines} ({detail})")
     });
     let more = (n_more > 0).then(|| format!("{n_more} earlier files"));
     more.into_iter().chain(shown).collect()
+}
+
+/// The newest changes of a file by scripts and commands, and the last change of all.
+fn newest_changes(hidden: &[String], last: u32) -> String {
+    const MAX_SHOWN: usize = 4;
+    let n_old = hidden.len().saturating_sub(MAX_SHOWN);
+    let mut shown = hidden[n_old..].to_vec();
+    shown.dedup();
+    let last = format!("#{last}");
+    if !shown.iter().any(|change| change.split(' ').next() == Some(&last)) {
+        shown.push(last);
+    }
+    let more = if n_old > 0 { "…, " } else { "" };
+    format!("{more}{}", shown.join(", "))
 }
 
 /// The length of the folders that two paths share, if they are long.
@@ -174,7 +191,7 @@ fn closes(later: &CallFacts, failed: &CallFacts) -> bool {
 }
 
 /// Failures of tests, and of commands that ran more than once, without a later success of the same command.
-fn open_failures(runs: &[CommandRun<'_>]) -> Vec<String> {
+fn open_failures(runs: &[CommandRun<'_>], standing: &Standing) -> Vec<String> {
     const MAX_OPEN: usize = 3;
     let is_closed = |at: usize| runs[at + 1..].iter().any(|later| closes(later.call, runs[at].call));
     let is_open = |(at, run): &(usize, &CommandRun<'_>)| {
@@ -189,7 +206,9 @@ fn open_failures(runs: &[CommandRun<'_>]) -> Vec<String> {
             (None, None) => continue,
         };
         let since = if run.fails_since == run.step { "" } else { "since " };
-        let line = format!("{what} ({since}#{})", run.fails_since);
+        let is_stale = standing.files.iter().any(|file| file.last_change > run.step);
+        let stale = if is_stale { ", files changed since" } else { "" };
+        let line = format!("{what} ({since}#{}{stale})", run.fails_since);
         if !shown.contains(&line) {
             shown.push(line);
         }

@@ -51,7 +51,7 @@ pub(crate) struct WrittenRecord {
 }
 
 /// The share of the budget that outcome lines may take before they are shortened, in per mille.
-const ROWS_PERMILLE: usize = 450;
+const ROWS_PERMILLE: usize = 420;
 
 /// Writes a segment of about `budget` tokens.
 pub(crate) fn write_record(input: &RecordInput<'_>, values: &mut AtomValues, budget: usize) -> WrittenRecord {
@@ -401,7 +401,14 @@ impl PartWriter<'_> {
         let mut lines = step_lines(facts, rows, &pieces.unwrap_or_default());
         if let Some((at, reply)) = reply {
             let is_rejected = facts.calls.is_empty() && reply.contains("EXACTLY ONE");
-            let reply = if is_rejected { "rejected by the harness, no call was made" } else { reply };
+            let reason = reply.split_once("found ").and_then(|(_, rest)| rest.split_once('.'));
+            let reply = match (is_rejected, reason) {
+                (true, Some((found, _))) => {
+                    format!("rejected by the harness, no call was made: {found} instead of one")
+                }
+                (true, None) => "rejected by the harness, no call was made".to_owned(),
+                (false, _) => reply.to_owned(),
+            };
             lines.push(format!("  #e{} {reply}", at.0 + 1));
         }
         if lines.is_empty() {

@@ -107,7 +107,7 @@ fn an_edit_and_a_rewind_become_forks() {
 #[test]
 fn a_fork_begins_with_the_bytes_in_the_providers_cache() {
     let client = Client::new(Format::Anthropic);
-    let messages = agent_messages(40);
+    let messages = agent_messages(42);
     let n = messages.len() - 4;
     let (_, sent) = client.send(&agent_body(&messages[..n]));
     client.send(&agent_body(&messages));

@@ -78,7 +78,7 @@ fn check_change(steps: &[&Step], item: &str) -> Verdict {
         return fail("it is no path".to_owned());
     }
     let names_it = |step: &Step| commands(step).contains(name);
-    let is_script = item.contains("(by ");
+    let is_script = item.contains(" by ");
     if !names_it(step) && !is_script {
         return fail(format!("step {} does not name {name}", at + 1));
     }

@@ -326,7 +326,7 @@ mod tests {
         let folded = session(60, cache_prices());
         check_last_reason(
             &folded,
-            &expect!["the backlog of 192 tokens has reached 186: folding pays within 6 calls"],
+            &expect!["the backlog of 192 tokens has reached 182: folding pays within 6 calls"],
         );
     }
 

@@ -28,8 +28,8 @@ pub(super) fn values(call: &CallFacts, lines: &[ResultLine<'_>]) -> Vec<LineValu
     let is_plain = call.kind == CallKind::Run && !call.is_test && call.errors.is_empty();
     let value = |(position, line): (usize, &ResultLine<'_>)| {
         let is_end = position == 0 || position + 2 >= lines.len();
-        let mut score = if is_plain && is_end { 2.0 } else { 0.0 };
-        score += if is_diff && is_changed(line.text) { 1.5 } else { 0.0 };
+        let mut score = if is_plain && is_end { 8.0 } else { 0.0 };
+        score += if is_diff && is_changed(line.text) { 4.0 } else { 0.0 };
         // The lines of a stack trace tell less than the error.
         let is_trace = !call.errors.is_empty() && line.text.starts_with("    ");
         LineValue::new(score, if is_trace { 0.35 } else { 1.2 })

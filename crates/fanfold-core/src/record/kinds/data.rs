@@ -35,8 +35,8 @@ pub(super) fn values(lines: &[ResultLine<'_>]) -> Vec<LineValue> {
     let value = |line: &ResultLine<'_>| {
         let is_name = !line.continues && NAME.is_match(line.text) && line.text.len() < 120;
         let score = match () {
-            () if is_name => 1.5,
-            () if has_numbers(line.text) => 1.0,
+            () if is_name => 4.0,
+            () if has_numbers(line.text) => 2.0,
             () => 0.1,
         };
         LineValue::new(score, 1.0)

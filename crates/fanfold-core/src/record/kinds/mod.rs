@@ -8,15 +8,16 @@ mod report; //   subagents and documents
 mod search; //   hits
 mod written; //  files and scripts that a call wrote
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::facts::results::ResultLine;
 use crate::facts::{CallFacts, CallKind};
 
-pub(crate) use written::value_written;
+pub(crate) use written::{INSERTED, inserted_lines, value_written};
 
 /// The value of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,7 +64,7 @@ pub(crate) fn is_small(call: &CallFacts, lines: &[ResultLine<'_>]) -> bool {
 }
 
 /// The score of a small result.
-pub(crate) const SMALL: f32 = 4.0;
+pub(crate) const SMALL: f32 = 16.0;
 
 /// The value of each line of a result.
 pub(crate) fn value_lines(call: &CallFacts, lines: &[ResultLine<'_>]) -> Vec<LineValue> {
@@ -82,10 +83,12 @@ pub(crate) fn value_lines(call: &CallFacts, lines: &[ResultLine<'_>]) -> Vec<Lin
     // A line that is too long is in parts, and the first part has the subject.
     let is_one_line = lines.iter().filter(|line| !line.continues).count() == 1;
     if let Some(first) = values.first_mut().filter(|_| is_one_line && lines.len() > 1) {
-        first.score += 3.0;
+        first.score += 8.0;
     }
-    let shapes = shapes(lines);
-    for (line, value) in lines.iter().zip(&mut values) {
+    let shapes: Vec<u64> = lines.iter().map(|line| shape(line.text)).collect();
+    let mut n_alike: HashMap<u64, usize> = HashMap::new();
+    shapes.iter().for_each(|shape| *n_alike.entry(*shape).or_default() += 1);
+    for ((line, value), shape) in lines.iter().zip(&mut values).zip(&shapes) {
         let text = line.text;
         let is_stated =
             call.errors.iter().any(|error| error.contains(text.trim()) || text.contains(error.as_str()));
@@ -97,8 +100,7 @@ pub(crate) fn value_lines(call: &CallFacts, lines: &[ResultLine<'_>]) -> Vec<Lin
         }
         // Lines of one shape, such as progress reports, count less the more there are.
         const MANY: f32 = 6.0;
-        let n_alike = shapes.get(shape(text).as_str()).copied().unwrap_or(1);
-        *value = value.scaled((MANY / n_alike as f32).min(1.0));
+        *value = value.scaled((MANY / n_alike[shape] as f32).min(1.0));
     }
     values
 }
@@ -165,26 +167,20 @@ fn is_import_path(text: &str) -> bool {
     is_name(alias.trim(), ".") && !path.is_empty() && is_name(path, "./-~")
 }
 
-/// The common form of the lines of one listing or progress report.
-fn shape(line: &str) -> String {
+/// The common form of the lines of one listing or progress report, as a hash.
+fn shape(line: &str) -> u64 {
     const LEN: usize = 24;
-    let mut out = String::with_capacity(LEN);
+    let mut shape = 0;
+    let mut n_bytes = 0;
     for word in line.split_whitespace() {
         let is_path = word.contains('/');
         let is_number = word.bytes().any(|b| b.is_ascii_digit());
-        out.push_str(if is_path || is_number { "#" } else { word });
-        out.push(' ');
-        if out.len() >= LEN {
+        let word = if is_path || is_number { "#" } else { word };
+        shape = xxh3_64_with_seed(word.as_bytes(), shape);
+        n_bytes += word.len() + 1;
+        if n_bytes >= LEN {
             break;
         }
     }
-    out
-}
-
-fn shapes(lines: &[ResultLine<'_>]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for line in lines {
-        *counts.entry(shape(line.text)).or_default() += 1;
-    }
-    counts
+    shape
 }

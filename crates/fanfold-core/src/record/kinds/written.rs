@@ -18,6 +18,35 @@ use crate::record::kinds::LineValue;
 use crate::record::kinds::report::{document_line, is_document};
 use crate::text::condense::is_definition;
 
+/// The value of a line that a script inserts into a file.
+pub(crate) const INSERTED: LineValue = LineValue { score: 4.0, weight: 1.0, is_code: false };
+
+/// For each line of a script that changes files: true if it is text that the script inserts, in a string.
+pub(crate) fn inserted_lines(call: &CallFacts) -> Vec<bool> {
+    if call.script_targets.is_empty() {
+        return Vec::new();
+    }
+    let mut open: Option<&str> = None;
+    let is_inserted = |line: &String| {
+        let text = line.trim();
+        if let Some(mark) = open {
+            if text.contains(mark) {
+                open = None;
+            }
+            return text.len() > 3;
+        }
+        for mark in ["\"\"\"", "'''"] {
+            if text.matches(mark).count() % 2 == 1 {
+                open = Some(mark);
+            }
+        }
+        // An element of a list of lines.
+        let is_element = text.starts_with(['"', '\'']) && text.ends_with([',', '"', '\'', ']']);
+        open.is_none() && is_element && text.len() > 8
+    };
+    call.written.iter().map(is_inserted).collect()
+}
+
 /// The value of a line that a call wrote to a file, or of a script that it only ran.
 /// A short one is kept as a whole rather than its definitions.
 pub(crate) fn value_written(line: &str, call: &CallFacts) -> LineValue {
