@@ -76,7 +76,7 @@ settings! {
     flags ViewFlags {
         /// Target of a fold when the window is full or the fold was requested, as a share of the room
         low_mark: Share [skip]
-            = "0.617", SettingDefault::Policy(|policy| Share(policy.low_mark).to_string());
+            = "0.616", SettingDefault::Policy(|policy| Share(policy.low_mark).to_string());
         /// Part of the end that such a fold leaves unchanged, as a share of the room; a fold that saves money leaves
         /// the newest 1,500 tokens and three steps
         tail: Share [skip]

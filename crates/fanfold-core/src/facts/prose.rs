@@ -189,7 +189,7 @@ fn value(sentence: &str, place: SentencePlace, is_report: bool) -> f32 {
     if is_filler(bare) {
         value -= if n_strong + n_weak < 2 { 1.6 } else { 0.6 };
     }
-    // A heading was joined with the text below it, unless that is code, which is left out.
+    // A heading was joined with the text below it. If that is code, the record has none of it.
     if sentence.ends_with(':') && !is_report {
         value -= 2.0;
     }

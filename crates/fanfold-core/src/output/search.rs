@@ -164,7 +164,7 @@ result  none
     #[test]
     fn long_lines_are_cut_around_the_match() {
         let line = format!("{}needle{}", "é".repeat(1000), "ü".repeat(1000));
-        let shown = excerpt(&line, 2000);
+        let shown = excerpt(&line, 2000, MAX_LINE_BYTES);
         assert!(shown.starts_with("…é") && shown.contains("needle") && shown.ends_with("ü…"), "{shown}");
         assert!(shown.len() < MAX_LINE_BYTES + 8);
     }

@@ -16,7 +16,7 @@ impl Policy {
         Policy {
             strategy: Strategy::Light,
             economy: Some(economy()),
-            low_mark: 617,
+            low_mark: 616,
             arrival_share: 330,
             tail: Tail { share: 22, steps: 1, results: 0, ceiling: 1500 },
             middle_share: 10,

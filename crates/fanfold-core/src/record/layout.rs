@@ -125,7 +125,8 @@ fn statement_lines(facts: &StepFacts, pieces: &[&Piece<'_>]) -> Vec<String> {
                 out.push_str("to the user: ");
             }
             // A statement may contain line ends of a paragraph that was wrapped.
-            out.push_str(&piece.text.replace('\n', "\n    "));
+            let lines = piece.text.lines().filter(|line| !line.trim().is_empty());
+            out.push_str(&lines.collect::<Vec<_>>().join("\n    "));
             before = Some(at);
         }
     }

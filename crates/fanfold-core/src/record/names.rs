@@ -84,7 +84,7 @@ impl PathNames {
     }
 }
 
-/// The longest word whose rest is left out with it, so that no name is cut.
+/// The maximum length of a word that is dropped as a whole instead of being cut.
 const MAX_WORD: usize = 30;
 
 /// The text without a last word that is cut.

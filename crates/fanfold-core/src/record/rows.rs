@@ -72,7 +72,7 @@ impl RowLevel {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutcomeLine {
     pub(crate) text: String,
-    /// False if the line only heads lines of the call's result, so that it is left out without them.
+    /// False if the line is printed only above lines of the call's result.
     pub(crate) is_own: bool,
 }
 

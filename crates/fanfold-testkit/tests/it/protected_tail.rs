@@ -151,3 +151,22 @@ fn old_images_are_folded_and_the_newest_stay() {
     assert!(is_folded(0) && !is_folded(2), "{view:?}");
     assert!(view.items.contains(&Item::Whole(EntryId(2))), "{view:?}");
 }
+
+/// A command of the harness may start a conversation. Its steps are not the context of the first user message, so they
+/// do not stay for the rest of the session.
+#[test]
+fn steps_before_the_first_user_message_are_folded() {
+    let step = |i: usize| format!("call    read file_{i}.rs\nresult  {}\n", format!("line_{i} ").repeat(20));
+    let steps = |range: std::ops::Range<usize>| range.map(step).collect::<String>();
+    let text = format!("harness /review\n{}user    and now mend it\n{}", steps(0..8), steps(8..60));
+    let budget = Budget::with_reserve(Tokens(400), Tokens::ZERO);
+    let mut session = Session::new(Policy::fanfold(), budget, &Words);
+    for entry in parse(&text).expect("notation") {
+        session.append(entry);
+        session.view().expect("it fits");
+    }
+    let view = session.view().expect("it fits");
+    let early =
+        view.items.iter().filter(|item| matches!(item, Item::Whole(id) | Item::Edited(id, _) if id.0 < 9));
+    assert_eq!(early.count(), 0, "{view:?}");
+}

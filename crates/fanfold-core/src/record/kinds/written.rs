@@ -18,6 +18,24 @@ use crate::record::kinds::LineValue;
 use crate::record::kinds::report::{document_line, is_document};
 use crate::text::condense::is_definition;
 
+/// Parts of the lines of a script that only read a file, find a place in it and write it.
+const FRAME: [&str; 14] = [
+    "open(",
+    ".read()",
+    ".write(",
+    "writelines",
+    "readlines",
+    "file_path",
+    "enumerate(",
+    "append(",
+    "extend(",
+    "insert(",
+    "for line in",
+    "in line",
+    "else:",
+    "break",
+];
+
 /// The value of a line that a script inserts into a file.
 pub(crate) const INSERTED: LineValue = LineValue { score: 4.0, weight: 1.0, is_code: false };
 
@@ -62,9 +80,8 @@ pub(crate) fn value_written(line: &str, call: &CallFacts) -> LineValue {
     let share = if call.kind == CallKind::Write { 1.0 } else { 0.6 };
     if !call.script_targets.is_empty() {
         // The script is the only place that shows the change.
-        let is_frame =
-            ["open(", ".read()", ".write(", "file_path", "readlines"].iter().any(|it| text.contains(it));
-        return if is_frame { LineValue::new(0.1, 0.5) } else { LineValue::new(1.2, 1.0) };
+        let is_frame = FRAME.iter().any(|part| text.contains(part));
+        return if is_frame { LineValue::new(0.1, 0.1) } else { LineValue::new(1.2, 0.5) };
     }
     let is_heading = text.starts_with('#') && text.contains(' ');
     match () {
