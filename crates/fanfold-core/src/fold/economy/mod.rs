@@ -32,7 +32,7 @@ use crate::model::tokens::Tokens;
 
 /// The number of uses that one recall serves, because an agent uses several texts of one place in one step. Measured
 /// with `fanfold replay`.
-const USES_PER_RECALL: f64 = 2.5;
+const USES_PER_RECALL: f64 = 2.8;
 
 /// The settings of folding for economy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
