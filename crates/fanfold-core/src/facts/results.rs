@@ -70,6 +70,7 @@ fn unescape(text: &str) -> String {
             (_, true) => match chars.next() {
                 Some('n') => out.push('\n'),
                 Some('t') => out.push('\t'),
+                Some('r') => {}
                 Some(c) => out.push(c),
                 None => {}
             },

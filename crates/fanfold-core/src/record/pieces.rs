@@ -223,14 +223,16 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
             }
         });
         let n_focus = self.relevance.n_focus_words(piece.text);
-        let n_named = usize::from(self.relevance.is_named(piece.text));
-        piece.score += (n_focus + n_named) as f32 * FOCUS / likely(piece.kind);
+        let named = if self.relevance.is_named(piece.text) { NAMED } else { 0.0 };
+        piece.score += (n_focus as f32 * FOCUS + named) / likely(piece.kind);
         self.pieces.push(piece);
     }
 }
 
-/// The probability of use that a word of the topic counts as, and a name that the user mentioned last.
-const FOCUS: f32 = 0.04;
+/// The probability of use that a word of the topic counts as, which the user wants to keep, and a name that the user
+/// mentioned last.
+const FOCUS: f32 = 0.12;
+const NAMED: f32 = 0.04;
 
 fn new_piece(step: usize, part: PiecePart, position: usize, kind: PieceKind, text: &str) -> Piece<'_> {
     let position = position as u32;

@@ -1,6 +1,9 @@
 //! A record is true: every line is from its step, entries are in order, and gaps are marked.
 
+use std::sync::LazyLock;
+
 use fanfold_core::{Entry, Extent, Handle, RecordEntry, RecordText, Session, View};
+use regex::Regex;
 use serde_json::Value;
 
 use crate::cases::{Verdict, check_cases, fail};
@@ -114,7 +117,9 @@ fn add_texts(text: &str, texts: &mut Vec<String>) {
     let once = unescaped(text);
     let twice = unescaped(&once);
     let plain = without_colours(text);
-    texts.extend([text.to_owned(), once, twice, plain]);
+    // Records are taken from results without the tags of a harness.
+    let untagged = without_tags(&plain);
+    texts.extend([text.to_owned(), once, twice, plain, untagged]);
 }
 
 fn add_strings(value: &Value, texts: &mut Vec<String>) {
@@ -133,6 +138,7 @@ fn unescaped(text: &str) -> String {
         match (c, if c == '\\' { chars.next() } else { None }) {
             ('\\', Some('n')) => out.push('\n'),
             ('\\', Some('t')) => out.push('\t'),
+            ('\\', Some('r')) => {}
             ('\\', Some(escaped)) => out.push(escaped),
             (c, _) => out.push(c),
         }
@@ -140,11 +146,27 @@ fn unescaped(text: &str) -> String {
     out
 }
 
+fn without_tags(text: &str) -> String {
+    static TAG: LazyLock<Regex> = LazyLock::new(|| {
+        let whole = "(?s)<system-reminder>.*?</system-reminder>|<usage>.*?</usage>";
+        let tags =
+            "output(?:_head|_tail)?|warning|elided_chars|retrieval_status|task_id|task_type|tool_use_error";
+        Regex::new(&format!("{whole}|</?(?:{tags})>")).unwrap()
+    });
+    TAG.replace_all(text, "").into_owned()
+}
+
 fn without_colours(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        out.push_str(part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest));
+        // A command of the operating system ends with an escape and a backslash.
+        let text = match part.chars().next() {
+            Some(']') => part.split_once('\u{7}').map_or("", |(_, rest)| rest),
+            Some('\\') => &part[1..],
+            _ => part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest),
+        };
+        out.push_str(text);
     }
     out
 }

@@ -141,7 +141,7 @@ fn focus_keeps_more_lines_of_its_topic() {
         text.push_str(&format!(
             "result  invoice_{i} rounding of the invoice total is {i}77 cents off in round_total\n"
         ));
-        for n in 0..4 {
+        for n in 0..9 {
             text.push_str(&format!(
                 "        socket_{i}_{n} connection pool worker{i}{n} closed after {i}{n}3 milliseconds\n"
             ));
@@ -210,6 +210,9 @@ fn lines_about_the_question_stay() {
         for i in 0..40 {
             text.push_str(&format!("call    bash {{\"command\":\"cat log{i}\"}}\n"));
             text.push_str(&format!("result  socket_timeout_{i} was seen at last\n"));
+            for n in 0..9 {
+                text.push_str(&format!("        worker_{i}_{n} was started by the pool\n"));
+            }
             text.push_str(&format!("        {} was seen at last\n", name(i)));
         }
         let budget = Budget::with_reserve(Tokens(300), Tokens::ZERO);
