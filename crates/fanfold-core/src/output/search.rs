@@ -72,10 +72,11 @@ fn search_places(transcript: &Transcript, places: &[Place], text: &str) -> Strin
         let lines: Vec<&str> = original.split('\n').collect();
         let mut shown_to = 0;
         for &(i, at) in hits.iter().take(left) {
-            for near in i.saturating_sub(around).max(shown_to)..(i + around + 1).min(lines.len()) {
+            let from = i.saturating_sub(around).max(shown_to);
+            for (near, line) in lines.iter().enumerate().take(i + around + 1).skip(from) {
                 let is_hit = hits.iter().any(|(hit, _)| *hit == near);
                 let mark = if is_hit { ':' } else { '-' };
-                let line = excerpt(lines[near], if near == i { at } else { 0 }, MAX_LINE_BYTES);
+                let line = excerpt(line, if near == i { at } else { 0 }, MAX_LINE_BYTES);
                 writeln!(out, "{handle} {}{mark} {line}", near + 1)
                     .expect("writing to a string does not fail");
                 shown_to = near + 1;

@@ -30,7 +30,7 @@ use crate::fold::policy::{SegmentPrices, SegmentSize, Stage};
 use crate::model::prices::Prices;
 use crate::model::tokens::Tokens;
 
-/// The number of uses that one recall serves, because an agent uses several texts of one place in one step. Measured
+/// The number of uses that one recall serves, because an agent uses several texts of one place in one step. Chosen
 /// with `fanfold replay`.
 const USES_PER_RECALL: f64 = 2.8;
 
