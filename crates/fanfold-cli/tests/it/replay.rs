@@ -169,12 +169,12 @@ fn own_sessions_are_summed_up_in_dollars() {
         $2.79 unfolded; at a window of 200,000 no fold would have saved money
 
         policy   window  runs  calls  press  over  inval  tok/call    peak  billA/M  billO/M  rewr%  recall  old  95% int.  bare  early  tool-only  lines  recov  suff  old-suff   user
-        fanfold   16000     2     91     81     0      0     11697   14625     0.38     0.32   27.5       -    -         -     -      -          -      -      -     -         -  1.000
-        fanfold   32000     2     91     72     0      0     23164   29703     0.46     0.40   11.0       -    -         -     -      -          -      -      -     -         -  1.000
+        fanfold   16000     2     91     81     0      0     11683   14625     0.38     0.32   27.5       -    -         -     -      -          -      -      -     -         -  1.000
+        fanfold   32000     2     91     72     0      0     23134   29671     0.46     0.40   11.0       -    -         -     -      -          -      -      -     -         -  1.000
         fanfold  200000     2     91      0     0      0         -  162612     0.92     0.88    0.0       -    -         -     -      -          -      -      -     -         -      -
 
         policy   window  folds   cost  unfolded  saved  saved%  recalls  net%  worst  breaks  break cost  repeats  folded  recall tok  recall all  copied
-        fanfold   16000     25  $1.17     $2.79  $1.62    58.0        0  58.0  1.236      25       $0.27        0       0           -           -       -
+        fanfold   16000     25  $1.17     $2.79  $1.62    58.1        0  58.1  1.235      25       $0.27        0       0           -           -       -
         fanfold   32000     10  $1.42     $2.79  $1.37    49.0        0  49.0  1.207      10       $0.25        0       0           -           -       -
         fanfold  200000      0  $2.79     $2.79  $0.00     0.0        0   0.0  1.000       0       $0.00        0       0           -           -       -
     "#]]

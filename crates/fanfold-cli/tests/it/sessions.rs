@@ -60,8 +60,8 @@ fn sessions_are_listed_and_shown() {
             folds      72 handles
               … …  folded for a window of 12,000 tokens from here on
               … …  checkpoint "before fold 10"
-              … …  fold 10: 8,805 → 4,770 tokens, 72 handles
-              … …  request of 17,293 bytes
+              … …  fold 10: 8,801 → 4,757 tokens, 72 handles
+              … …  request of 17,257 bytes
         "#]],
     );
     let all: Value = serde_json::from_str(&sandbox.run("sessions list --json").out).unwrap();

@@ -21,20 +21,20 @@ fn demo_output() {
         The model's window is 16,000 tokens; 4,000 of them are reserved for its reply.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,327
-        after   ▒█░░░░░░░░░░░░░■■■■■■■■■■ 11,119
+        after   ▒█░░░░░░░░░░░░░■■■■■■■■■■ 11,100
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 461  ░ record 6,119  ■ tail 4,400
+                ▒ tools 139  █ verbatim 461  ░ record 6,100  ■ tail 4,400
         growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▆▆▆▆▆▆▇▇▇▅▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▇▇▇▇▇ of 12,000
         folds                       ▲        ▲                    ▲            3
 
-        fold 3 after entry 53: 12,349 → 7,271 tokens
+        fold 3 after entry 53: 12,349 → 7,252 tokens
           why      the view no longer fitted
           stage    normal
           passes   dedupe           1 folded  −422
-                   digest           1 folded  −4,656
-          rewrote  1,535 of 7,271 tokens, which miss the provider's cache
-          costs    as much as 538 new tokens, for the cache miss
-          won      5,078 tokens of room
+                   digest           1 folded  −4,675
+          rewrote  1,516 of 7,252 tokens, which miss the provider's cache
+          costs    as much as 528 new tokens, for the cache miss
+          won      5,097 tokens of room
 
         a recalled fold, as printed by `fanfold recall FILE #20`
           sent     #20 There it is: at midnight of 29 March it is still +01:00, at 04:1…
@@ -137,7 +137,7 @@ fn budget_output() {
         room           12,000  available for a request
         trigger        11,400  folding starts here: light (policy fanfold)
         cadence          cost  waiting: the backlog of 749 tokens has not reached 5,000
-        low mark        7,404  target of a fold when the window is full
+        low mark        7,392  target of a fold when the window is full
         transcript      4,460  37.2 % of the room, 8 entries
         tools               0  schemas of tools, part of transcript and view
         view            4,460  37.2 % of the room after 0 folds
@@ -155,11 +155,11 @@ fn metrics_output() {
         turns               6  65 steps of the model
         folds              10  0 saved less than a tenth
         per 100         166.7  folds per 100 turns
-        saved           3,859  tokens saved per fold
-        ratio          57.0 %  size of the view after a fold, of before
-        view           13.5 %  of the transcript: 6,010 of 44,598 tokens
+        saved           3,860  tokens saved per fold
+        ratio          56.9 %  size of the view after a fold, of before
+        view           13.4 %  of the transcript: 5,997 of 44,598 tokens
         summaries           0  by a model; the one in the view has 0 tokens
-        rewrote        27,407  tokens that missed the provider's cache after folds
+        rewrote        27,364  tokens that missed the provider's cache after folds
     "#]]
     .assert_eq(&sandbox.run("inspect chat.json --window 12k --metrics").out);
     let numbers: Value =

@@ -179,7 +179,7 @@ fn a_topic_by_hand_starts_a_new_summary_of_everything() {
     assert!(matches!(outcome, JobOutcome::Written(_)), "{outcome}");
     let prompts = prompts.lock().unwrap();
     assert!(prompts.contains("The user wants this kept above all: stage 3"), "{prompts}");
-    assert!(prompts.contains("stage 0 line 3 takes"), "it covers everything: {prompts}");
+    assert!(prompts.contains("Step 0."), "it covers everything: {prompts}");
     assert_eq!(fixture.events("summarised").len(), 2);
 }
 
