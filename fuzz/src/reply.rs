@@ -5,7 +5,7 @@
 use fanfold_testkit::fakes::upstream::{ScriptedReply, render_reply};
 use fanfold_testkit::generators::bodies::BodyFormat;
 use fanfold_wire::Format;
-use fanfold_wire::reply::sse::{Event, Splitter};
+use fanfold_wire::reply::sse::{Splitter, SseEvent};
 use fanfold_wire::reply::{RECALL_TOOL, ReplyJoiner, ReplyReader, RoundEffect, Transport, add_recall_tool};
 use serde_json::{Value, json};
 
@@ -68,9 +68,9 @@ fn split(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
 
 /// Checks that the concatenated events are the stream.
 fn check_events(bytes: &[u8], part: usize) {
-    let events = |size: usize| -> Vec<Event> {
+    let events = |size: usize| -> Vec<SseEvent> {
         let mut splitter = Splitter::new(1 + part * 16);
-        let mut events: Vec<Event> = split(bytes, size).flat_map(|part| splitter.feed(part)).collect();
+        let mut events: Vec<SseEvent> = split(bytes, size).flat_map(|part| splitter.feed(part)).collect();
         events.extend(splitter.end());
         events
     };

@@ -126,6 +126,8 @@ pub(crate) struct CallFacts {
     pub(crate) hits: Vec<(String, usize)>,
     /// The arguments of a plan.
     pub(crate) plan: Option<Value>,
+    /// True if the call before it in its step made the same change with the same outcome.
+    pub(crate) repeats_previous: bool,
 }
 
 impl StepFacts {
@@ -134,7 +136,10 @@ impl StepFacts {
         if !step.text.is_empty() {
             texts.push(step.text.as_str().into());
         }
-        let calls: Vec<CallFacts> = step.calls.iter().map(|call| CallFacts::new(call, rules)).collect();
+        let mut calls: Vec<CallFacts> = step.calls.iter().map(|call| CallFacts::new(call, rules)).collect();
+        for i in 1..calls.len() {
+            calls[i].repeats_previous = calls[i].is_same_change(&calls[i - 1]);
+        }
         for call in &step.calls {
             let arguments = parse_object(call.arguments.as_str());
             let thoughts = ["thought", "plan", "reason", "reasoning"];
@@ -162,6 +167,17 @@ fn parse_object(arguments: &str) -> Map<String, Value> {
 }
 
 impl CallFacts {
+    /// Returns whether a call changes the same file by the same lines with the same outcome, perhaps in another place.
+    fn is_same_change(&self, other: &CallFacts) -> bool {
+        let outcome = |call: &CallFacts| (call.exit, call.has_failed, call.is_refused, call.is_unanswered);
+        self.kind == CallKind::Edit
+            && other.kind == CallKind::Edit
+            && (&self.path, &self.subject, &self.then) == (&other.path, &other.subject, &other.then)
+            && (self.hunks == other.hunks || self.has_failed)
+            && outcome(self) == outcome(other)
+            && (&self.verdict, &self.errors) == (&other.verdict, &other.errors)
+    }
+
     pub(crate) fn new(call: &Call, rules: &[ToolRule]) -> CallFacts {
         let action = parse_action_with_rules(rules, call);
         let mut facts = match shell_command(&call.tool, call.arguments.as_str()) {
@@ -368,7 +384,10 @@ impl CallFacts {
             self.hits = hits_by_file(&text);
         }
         let first = lines.next().unwrap_or_default().trim();
-        self.single_line = (self.n_result_lines == 1 && first.len() <= 160).then(|| first.to_owned());
+        // Instructions of the harness follow the confirmation that a subagent was started.
+        let is_start = first.starts_with("Async agent launched");
+        let is_single = self.n_result_lines == 1 && first.len() <= 160 || is_start;
+        self.single_line = is_single.then(|| first.to_owned());
         if let Some(reason) = refusal(raw) {
             self.is_refused = true;
             self.verdict = reason;

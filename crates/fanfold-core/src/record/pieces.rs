@@ -94,7 +94,9 @@ impl<'a, 'l> PieceCollector<'a, 'l> {
                 });
             }
         }
-        for (i, call) in source.facts.calls.iter().enumerate() {
+        // A repeated change is one line.
+        let calls = source.facts.calls.iter().enumerate().filter(|(_, call)| !call.repeats_previous);
+        for (i, call) in calls {
             let note = standing.note(source.number, i);
             let is_gone = note.is_some();
             let is_elsewhere =

@@ -91,15 +91,24 @@ impl<'a> RowWriter<'a> {
 
     /// The line of each call of a step.
     pub(crate) fn rows(&mut self, step: u32, facts: &StepFacts, level: RowLevel) -> Vec<OutcomeLine> {
-        let calls = facts.calls.iter().enumerate();
+        let is_repeat = |i: usize, call: &CallFacts| {
+            call.repeats_previous && self.standing.note(step, i) == self.standing.note(step, i - 1)
+        };
+        let is_repeat: Vec<bool> =
+            facts.calls.iter().enumerate().map(|(i, call)| is_repeat(i, call)).collect();
         let row = |(i, call): (usize, &CallFacts)| {
-            let text = self.row(step, i, call, level);
+            if is_repeat[i] {
+                return OutcomeLine::default();
+            }
+            let n_times = 1 + is_repeat[i + 1..].iter().take_while(|is_repeat| **is_repeat).count();
+            let text = self.row((step, i), call, n_times, level);
             OutcomeLine { is_own: level.includes(call, facts) && !text.is_empty(), text }
         };
-        calls.map(row).collect()
+        facts.calls.iter().enumerate().map(row).collect()
     }
 
-    fn row(&mut self, step: u32, i: usize, call: &CallFacts, level: RowLevel) -> String {
+    /// The line of a call that was made `n_times` in a row.
+    fn row(&mut self, (step, i): (u32, usize), call: &CallFacts, n_times: usize, level: RowLevel) -> String {
         if call.kind == CallKind::Plan {
             return if level <= RowLevel::Short { plan_row(call) } else { String::new() };
         }
@@ -120,6 +129,7 @@ impl<'a> RowWriter<'a> {
         details.extend((call.kind == CallKind::Write).then(|| format!("{} lines", call.written.len())));
         let shows_note = level <= RowLevel::Medium || call.kind != CallKind::Read;
         details.extend(self.standing.note(step, i).filter(|_| shows_note).map(str::to_owned));
+        details.extend((n_times > 1).then(|| format!("{n_times} times")));
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
         let subject = self.subject(call, max_command);
         let then = match call.then.as_str() {

@@ -147,7 +147,9 @@ impl Standing {
         if call.has_failed {
             return;
         }
-        if let Some(hash) = call.result_hash.filter(|_| call.kind != CallKind::Read) {
+        // Confirmations of changes are alike.
+        let is_change = matches!(call.kind, CallKind::Edit | CallKind::Write) && call.then.is_empty();
+        if let Some(hash) = call.result_hash.filter(|_| call.kind != CallKind::Read && !is_change) {
             let first = *earlier.results.entry(hash).or_insert(id.0);
             if first != id.0 {
                 self.notes.insert(id, format!("{SAME_RESULT}{first}"));

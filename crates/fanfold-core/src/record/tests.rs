@@ -211,3 +211,50 @@ result  ok
         "#]],
     );
 }
+
+#[test]
+fn repeated_changes_share_a_line() {
+    check(
+        120,
+        r##"
+call    Edit {"file_path":"src/a_test.go","old_string":"func TestA(t *testing.T) {","new_string":"func TestA(t *testing.T) {\n\tt.Parallel()"}
+call    Edit {"file_path":"src/a_test.go","old_string":"func TestB(t *testing.T) {","new_string":"func TestB(t *testing.T) {\n\tt.Parallel()"}
+call    Edit {"file_path":"src/a_test.go","old_string":"func TestC(t *testing.T) {","new_string":"func TestC(t *testing.T) {\n\tt.Parallel()"}
+call    Edit {"file_path":"src/a_test.go","old_string":"func TestD(t *testing.T) {","new_string":"func TestD(t *testing.T) {\n\tt.Setenv()"}
+result  The file src/a_test.go has been updated.
+result  The file src/a_test.go has been updated.
+result  The file src/a_test.go has been updated.
+error   File has been modified since read.
+"##,
+        &expect![[r#"
+            #1 edited src/a_test.go (+1 −0; 3 times)
+                + 	t.Parallel()
+              edited a_test.go → File has been modified since read.
+        "#]],
+    );
+}
+
+#[test]
+fn a_finished_subagent_is_quoted() {
+    check(
+        120,
+        r##"
+call    Task {"description":"Add the tests","prompt":"Add them to each file."}
+result  Async agent launched successfully.
+        agentId: acc7c96 (internal ID - do not mention to user. Use to resume later if needed.)
+        The agent is working in the background. You will be notified automatically when it completes.
+        Continue with other tasks.
+        output_file: /tmp/tasks/acc7c96.output
+harness <task-notification>
+        <task-id>acc7c96</task-id>
+        <status>completed</status>
+        <summary>Agent "Add the tests" completed</summary>
+        <result>I cannot edit files, because all prompts are denied.</result>
+        </task-notification>
+"##,
+        &expect![[r##"
+            #1 Task `Add the tests` → Async agent launched successfully.
+              #e2 harness: Agent "Add the tests" completed: I cannot edit files, because all prompts are denied.
+        "##]],
+    );
+}

@@ -61,7 +61,7 @@ pub(crate) fn write_record(input: &RecordInput<'_>, values: &mut AtomValues, bud
     let names = PathNames::new(input.steps);
     let state = if input.is_newest { state_text(input, &standing, &mut names.clone()) } else { None };
     let budget = budget.saturating_sub(state.as_ref().map_or(0, |text| count_text(input.counter, text)));
-    let rows = Rows::fit(names, &own, &standing, budget * ROWS_PERMILLE / 1000);
+    let rows = OutcomeLines::fit(names, &own, &standing, budget * ROWS_PERMILLE / 1000);
     let mut collector = PieceCollector::new(input.lexicon, input.relevance);
     let n = sources.len().max(1) as f32;
     for (i, source) in sources.iter().enumerate() {
@@ -204,8 +204,11 @@ impl OwnSteps {
                         Speaker::Harness | Speaker::Provider => "harness",
                     };
                     const MAX_HARNESS: usize = 140;
-                    let max_bytes = if who == "harness" { max_bytes.min(MAX_HARNESS) } else { max_bytes };
-                    let text = without_tags(&unwrap_result(prompt.body.as_str()));
+                    let text = unwrap_result(prompt.body.as_str());
+                    let notification = notification(&text);
+                    let is_plain = who == "harness" && notification.is_none();
+                    let max_bytes = if is_plain { max_bytes.min(MAX_HARNESS) } else { max_bytes };
+                    let text = notification.unwrap_or_else(|| without_tags(&text));
                     let text = one_line(&text);
                     let line = match text.trim() {
                         "" => format!("{who}: empty"),
@@ -241,8 +244,19 @@ fn without_tags(text: &str) -> String {
     TAG.replace_all(text, "").into_owned()
 }
 
+/// The summary of a task in the background that has ended, and the beginning of its result.
+fn notification(text: &str) -> Option<String> {
+    static PARTS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?s)^<task-notification>.*?<summary>(.*?)</summary>(?:\s*<result>(.*?)(?:</result>|$))?")
+            .expect("a pattern")
+    });
+    let parts = PARTS.captures(text.trim_start())?;
+    let result = parts.get(2).map_or("", |result| result.as_str().trim());
+    Some(if result.is_empty() { parts[1].to_owned() } else { format!("{}: {result}", &parts[1]) })
+}
+
 /// The outcome lines of the segment's steps.
-struct Rows {
+struct OutcomeLines {
     by_step: Vec<Vec<OutcomeLine>>,
     /// The number of old steps that share a line, for records with very little room; zero for none.
     coarse: usize,
@@ -252,10 +266,11 @@ struct Rows {
     tokens: usize,
 }
 
-impl Rows {
+impl OutcomeLines {
     /// The longest outcome lines that take at most `room` tokens.
-    fn fit(names: PathNames, own: &OwnSteps, standing: &Standing, room: usize) -> Rows {
-        let mut rows = Rows { by_step: Vec::new(), coarse: 0, first_own: 0, names: names.clone(), tokens: 0 };
+    fn fit(names: PathNames, own: &OwnSteps, standing: &Standing, room: usize) -> OutcomeLines {
+        let mut rows =
+            OutcomeLines { by_step: Vec::new(), coarse: 0, first_own: 0, names: names.clone(), tokens: 0 };
         for (old, new) in RowLevel::LADDER {
             let mut writer = RowWriter::new(names.clone(), standing);
             let n = own.steps.len();
@@ -304,7 +319,7 @@ impl Rows {
 fn layout(
     input: &RecordInput<'_>,
     own: &OwnSteps,
-    rows: &Rows,
+    rows: &OutcomeLines,
     pieces: &[Piece<'_>],
     chosen: &[ChosenPiece],
 ) -> WrittenRecord {
@@ -352,7 +367,7 @@ fn layout(
 
 struct PartWriter<'a> {
     own: &'a OwnSteps,
-    rows: &'a Rows,
+    rows: &'a OutcomeLines,
     by_step: BTreeMap<usize, Vec<&'a Piece<'a>>>,
     /// Neighbouring steps that share a line.
     open: Vec<usize>,

@@ -89,7 +89,7 @@ impl<'r> RecordAnalysis<'r> {
         };
         let mut atoms = Vec::new();
         let mut fixed = Vec::new();
-        let mut earlier_calls = EarlierCalls::default();
+        let mut earlier_calls = RepeatedCalls::default();
         for (i, raw) in record.messages.iter().enumerate() {
             let (content, message) = analysis.contents.add_recorded(i as u32, raw.get());
             analysis.content_ids.push(content);
@@ -214,13 +214,13 @@ impl<'r> RecordAnalysis<'r> {
 
 /// The calls of earlier messages, and their results.
 #[derive(Default)]
-struct EarlierCalls {
+struct RepeatedCalls {
     /// The id of the newest call with each tool and arguments.
     newest: FxHashMap<(String, String), String>,
     results: FxHashMap<String, u32>,
 }
 
-impl EarlierCalls {
+impl RepeatedCalls {
     /// Adds a message. Returns the results of earlier calls that it repeats.
     fn add(&mut self, at: u32, message: &ChatMessage) -> Vec<u32> {
         if let (ChatRole::Tool, Some(id)) = (message.role, &message.answers) {

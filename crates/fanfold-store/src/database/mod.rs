@@ -8,4 +8,4 @@ pub(crate) mod locks; //         one process folds a session at a time
 pub(crate) mod named_values; //  integers that callers store under a name
 pub(crate) mod garbage; //       removes unreachable messages and blobs
 pub(crate) mod sql_store; //     implements `Store` for every database
-pub(crate) mod backoff; //       repeats attempts with pauses
+pub(crate) mod retry; //       repeats attempts with pauses

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use postgres::Config;
 
-use crate::database::backoff::{Attempt, Backoff};
+use crate::database::retry::{AttemptResult, RetryPolicy};
 use crate::database::sql::{Sql, SqlValue, query_row};
 use crate::database::sql_store::SqlStore;
 use crate::open::OpenMode;
@@ -24,7 +24,7 @@ use connect::{ADVISORY_LOCK, PgConnection};
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
 /// The pauses grow, so that a server has about half a minute to restart.
-const BACKOFF: Backoff = Backoff { tries: 15, pause_ms: 20..151, n_doublings: 5 };
+const RETRY: RetryPolicy = RetryPolicy { tries: 15, pause_ms: 20..151, n_doublings: 5 };
 
 /// A store in a PostgreSQL database.
 pub(crate) struct PostgresStore {
@@ -45,7 +45,7 @@ impl PostgresStore {
             PostgresStore { config, mode, idle: Mutex::new(Vec::new()), backlog: IndexBacklog::default() };
         let mut connection = connect::connect(&store.config)?;
         match mode {
-            OpenMode::Write => BACKOFF.retry_while_busy(|| connect::migrate(&mut connection.client))?,
+            OpenMode::Write => RETRY.retry_while_busy(|| connect::migrate(&mut connection.client))?,
             OpenMode::Read => {
                 let found = connect::version(&mut connection.client)?;
                 if found == 0 {
@@ -96,35 +96,35 @@ impl PostgresStore {
             let result = started.and_then(|transaction| Ok((transaction, work(connection)?)));
             let (transaction, value) = match result {
                 Ok(success) => success,
-                Err(error) if connection.client.is_closed() => return Attempt::Retry(error),
-                Err(error) => return Attempt::Final(Err(error)),
+                Err(error) if connection.client.is_closed() => return AttemptResult::Retry(error),
+                Err(error) => return AttemptResult::Final(Err(error)),
             };
             let Err(error) = connection.client.batch_execute("COMMIT") else {
-                return Attempt::Final(Ok(value));
+                return AttemptResult::Final(Ok(value));
             };
             // The commit may have succeeded although its reply was lost, so ask the server.
             match self.was_committed(transaction) {
-                Ok(true) => Attempt::Final(Ok(value)),
-                Ok(false) if error.code().is_none() => Attempt::Retry(error::convert(error)),
-                Ok(false) => Attempt::Final(Err(error::convert(error))),
-                Err(error) => Attempt::Final(Err(error)),
+                Ok(true) => AttemptResult::Final(Ok(value)),
+                Ok(false) if error.code().is_none() => AttemptResult::Retry(error::convert(error)),
+                Ok(false) => AttemptResult::Final(Err(error::convert(error))),
+                Err(error) => AttemptResult::Final(Err(error)),
             }
         })
     }
 
     /// Repeats an attempt on a connection that works. Fails if the server cannot be reached for too long.
-    fn retry<T>(&self, mut work: impl FnMut(&mut PgConnection) -> Attempt<T>) -> Result<T, StoreError> {
-        BACKOFF.retry(|| {
+    fn retry<T>(&self, mut work: impl FnMut(&mut PgConnection) -> AttemptResult<T>) -> Result<T, StoreError> {
+        RETRY.retry(|| {
             let mut connection = match self.checkout() {
                 Ok(connection) => connection,
-                Err(error) => return Attempt::Retry(error),
+                Err(error) => return AttemptResult::Retry(error),
             };
             let result = work(&mut connection);
             match &result {
-                Attempt::Final(Ok(_)) => self.checkin(connection),
-                Attempt::Final(Err(_)) => self.roll_back(connection),
+                AttemptResult::Final(Ok(_)) => self.checkin(connection),
+                AttemptResult::Final(Err(_)) => self.roll_back(connection),
                 // The connection is broken.
-                Attempt::Retry(_) => {}
+                AttemptResult::Retry(_) => {}
             }
             result
         })
@@ -139,7 +139,7 @@ impl PostgresStore {
 
     /// Asks the server on a new connection whether a transaction was committed.
     fn was_committed(&self, transaction: i64) -> Result<bool, StoreError> {
-        BACKOFF.retry_while_busy(|| {
+        RETRY.retry_while_busy(|| {
             // Retry after any error, because the server may be restarting.
             let mut connection = connect::connect(&self.config).map_err(|_| StoreError::Busy { tries: 1 })?;
             let rows = connection.query("SELECT txid_status($1)", &[SqlValue::Int(transaction)]);
@@ -182,8 +182,8 @@ impl SqlStore for PostgresStore {
                 Ok(value)
             });
             match result {
-                Err(error) if connection.client.is_closed() => Attempt::Retry(error),
-                result => Attempt::Final(result),
+                Err(error) if connection.client.is_closed() => AttemptResult::Retry(error),
+                result => AttemptResult::Final(result),
             }
         })
     }

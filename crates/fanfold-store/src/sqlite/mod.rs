@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::database::backoff::Backoff;
+use crate::database::retry::RetryPolicy;
 use crate::database::sql::Sql;
 use crate::database::sql_store::SqlStore;
 use crate::doctor::{CheckMode, Finding};
@@ -174,7 +174,7 @@ impl SqliteStore {
     /// Retries `work` while the database is locked.
     fn retry_while_busy<T>(&self, work: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
         let BusyPolicy { tries, pause_ms, .. } = self.busy_policy.clone();
-        Backoff { tries, pause_ms, n_doublings: 0 }.retry_while_busy(work)
+        RetryPolicy { tries, pause_ms, n_doublings: 0 }.retry_while_busy(work)
     }
 }
 

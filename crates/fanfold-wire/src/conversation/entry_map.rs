@@ -49,7 +49,7 @@ pub(crate) struct Anchor {
 
 /// The role of a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum EntryRole {
     System,
     #[default]
     User,
@@ -60,7 +60,7 @@ pub(crate) enum Role {
 /// Facts about a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MessageFacts {
-    pub(crate) role: Role,
+    pub(crate) role: EntryRole,
     pub(crate) n_portions: u32,
     /// True if providers may reject it unchanged, so that it has to be encoded again.
     pub(crate) needs_encoding: bool,
@@ -100,7 +100,7 @@ impl EntryMap {
     }
 
     /// Sets the role of the current message.
-    pub(crate) fn set_role(&mut self, role: Role) {
+    pub(crate) fn set_role(&mut self, role: EntryRole) {
         if let Some(facts) = self.messages.last_mut() {
             facts.role = role;
         }

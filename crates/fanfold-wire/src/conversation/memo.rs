@@ -5,7 +5,7 @@ use std::hash::{Hash as _, Hasher};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::entry_map::Role;
+use super::entry_map::EntryRole;
 use super::outgoing::{OutPortion, SendItem};
 
 /// Values derived from the encoded messages of one conversation, by a hash of the encoder's inputs.
@@ -18,7 +18,7 @@ pub struct Memo<T> {
 /// The role of an encoded message, and the value derived from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Encoded<T> {
-    pub(crate) role: Role,
+    pub(crate) role: EntryRole,
     pub(crate) value: T,
 }
 

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use fanfold_core::{Call, CallId, Edit, EntryId, Item, Place, Prompt, Step, Transcript, View, Voice};
 pub(crate) use fanfold_core::{NO_RESULT, OPENING};
 
-use crate::conversation::entry_map::{EntryMap, Portion, PortionRole, Role};
+use crate::conversation::entry_map::{EntryMap, EntryRole, Portion, PortionRole};
 
 /// An encoded message.
 #[derive(Debug)]
 pub(crate) struct OutMessage<'a> {
-    pub(crate) role: Role,
+    pub(crate) role: EntryRole,
     pub(crate) json: Cow<'a, str>,
 }
 
@@ -34,8 +34,8 @@ impl<'a, 't> EncodeSource<'a, 't> {
     }
 
     /// The role of a message.
-    pub(crate) fn role(&self, message: usize) -> Role {
-        self.map.messages.get(message).map_or(Role::User, |facts| facts.role)
+    pub(crate) fn role(&self, message: usize) -> EntryRole {
+        self.map.messages.get(message).map_or(EntryRole::User, |facts| facts.role)
     }
 
     pub(crate) fn step(&self, entry: EntryId) -> Option<&'t Step> {
@@ -246,16 +246,16 @@ pub(crate) fn is_note(text: &str) -> bool {
 /// Inserts a user message before the first message that is not the system's, unless that is a user's.
 pub(crate) fn open_with_user<'a>(outs: &mut Vec<OutMessage<'a>>, opening: impl FnOnce(&str) -> String) {
     if let Some(first) = opening_position(outs.iter().map(|out| out.role)) {
-        outs.insert(first, OutMessage { role: Role::User, json: Cow::Owned(opening(OPENING)) });
+        outs.insert(first, OutMessage { role: EntryRole::User, json: Cow::Owned(opening(OPENING)) });
     }
 }
 
 /// The position where a user message must be inserted.
-pub(crate) fn opening_position(mut roles: impl Iterator<Item = Role>) -> Option<usize> {
+pub(crate) fn opening_position(mut roles: impl Iterator<Item = EntryRole>) -> Option<usize> {
     let mut first = None;
     let at = roles.position(|role| {
         first = Some(role);
-        role != Role::System
+        role != EntryRole::System
     })?;
-    (first != Some(Role::User)).then_some(at)
+    (first != Some(EntryRole::User)).then_some(at)
 }

@@ -6,7 +6,7 @@ use crate::dialects::Provider;
 use crate::json::{self, Object, Splices};
 use crate::reply::reader::Reading;
 use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::reply::text::TextReader;
 use crate::request::HiddenRecalls;
 
@@ -68,13 +68,13 @@ pub(crate) trait Requests: Sync {
 /// The replies of a dialect.
 pub(crate) trait Replies: Sync {
     /// Reads an event of a streamed reply.
-    fn read_event(&self, reading: &mut Reading, event: &Event);
+    fn read_event(&self, reading: &mut Reading, event: &SseEvent);
 
     /// Reads a whole reply: the stop reason and the calls.
     fn read_whole(&self, reading: &mut Reading, body: &Object<'_>);
 
     /// Returns whether an event only announces that a reply begins.
-    fn is_preamble(&self, event: &Event, data: &str) -> bool;
+    fn is_preamble(&self, event: &SseEvent, data: &str) -> bool;
 
     /// Returns whether `input` in a usage excludes cache reads and writes, and cache writes are always reported.
     fn counts_cache_separately(&self) -> bool {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::body::frame;
 use crate::dialects::{Api, Format, Provider};
 use crate::json::{self, Object};
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 
 impl Format {
     pub(crate) fn api(self) -> Option<&'static dyn Api> {
@@ -56,7 +56,7 @@ impl Format {
     }
 
     /// Returns whether an event of a stream only announces that a reply begins.
-    pub fn is_preamble(self, event: &Event) -> bool {
+    pub fn is_preamble(self, event: &SseEvent) -> bool {
         let (Some(data), Some(api)) = (event.data(), self.api()) else { return true };
         api.is_preamble(event, &data)
     }

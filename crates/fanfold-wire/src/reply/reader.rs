@@ -6,7 +6,7 @@
 use crate::dialects::{Format, StreamedCalls};
 use crate::json::{self, Object};
 use crate::reply::refusal;
-use crate::reply::sse::{Event, Splitter};
+use crate::reply::sse::{Splitter, SseEvent};
 use crate::reply::usage::{Usage, UsageCounts};
 
 /// How a reply is transported.
@@ -162,7 +162,7 @@ impl ReplyReader {
     }
 
     /// Reads an event that was split off by the caller.
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn event(&mut self, event: &SseEvent) {
         if let Some(api) = self.format.api() {
             api.read_event(&mut self.reading, event);
         }

@@ -10,7 +10,7 @@ use crate::dialects::{EventTexts, Format, TextFragment};
 use crate::json::{self, Object, Splices};
 use crate::reply::memory_scrubber::{Scrubber, scrub};
 use crate::reply::reader::Transport;
-use crate::reply::sse::{Event, Splitter};
+use crate::reply::sse::{Splitter, SseEvent};
 
 /// Maximum size in bytes of a whole reply; a larger one passes unchanged.
 const MAX_BODY: usize = 32 << 20;
@@ -112,7 +112,7 @@ impl ReplyScrubber {
         self.n_scrubbed
     }
 
-    fn push_event(&mut self, event: &Event) {
+    fn push_event(&mut self, event: &SseEvent) {
         let data = event.data();
         let texts = data.as_deref().map(|data| self.texts_of(event, data)).unwrap_or_default();
         if texts.ends_all {
@@ -130,7 +130,7 @@ impl ReplyScrubber {
         }
     }
 
-    fn texts_of<'d>(&self, event: &Event, data: &'d str) -> EventTexts<'d> {
+    fn texts_of<'d>(&self, event: &SseEvent, data: &'d str) -> EventTexts<'d> {
         if data.trim() == "[DONE]" {
             return EventTexts::end_all();
         }
@@ -141,7 +141,7 @@ impl ReplyScrubber {
         api.texts_of_event(kind.as_deref().or(event.name()).unwrap_or_default(), &object)
     }
 
-    fn scrub_event(&mut self, event: &Event, data: &str, fragments: &[TextFragment<'_>]) {
+    fn scrub_event(&mut self, event: &SseEvent, data: &str, fragments: &[TextFragment<'_>]) {
         let (mut shown_parts, mut parts_with_undecided) = (Splices::default(), Splices::default());
         let mut undecided_end = None;
         for fragment in fragments {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use crate::dialects::Format;
 use crate::json::{self, Object, Splices};
 use crate::reply::reader::{ParsedReply, ReplyFailure, ReplyReader, ToolCall, Transport};
-use crate::reply::sse::{Event, Splitter};
+use crate::reply::sse::{Splitter, SseEvent};
 use crate::request::recall_tool::{RecallRequest, is_recall};
 
 /// An effect of some bytes of a reply.
@@ -55,7 +55,7 @@ pub struct ReplyJoiner {
     /// The request of the current round.
     request: String,
     reader: ReplyReader,
-    kept: Vec<Event>,
+    kept: Vec<SseEvent>,
     n_kept: usize,
     body: Vec<u8>,
     /// True if a whole reply exceeds the limit, so that it passes unchanged.
@@ -88,7 +88,7 @@ pub(crate) struct JoinState {
     /// The id of the first reply.
     pub(crate) id: Option<String>,
     /// The end of a streamed reply, held back until the recalls are done.
-    pub(crate) held: Vec<Event>,
+    pub(crate) held: Vec<SseEvent>,
     /// A held whole reply.
     held_body: Option<String>,
     /// The items of earlier rounds that the client sees.
@@ -101,7 +101,7 @@ pub(crate) trait JoinRounds {
     fn event(
         &mut self,
         state: &mut JoinState,
-        event: &Event,
+        event: &SseEvent,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
     ) -> RoundStep;
@@ -119,12 +119,12 @@ pub(crate) trait JoinRounds {
     fn messages_of_stream(
         &mut self,
         state: &mut JoinState,
-        events: &[Event],
+        events: &[SseEvent],
         request: &str,
     ) -> Option<Vec<String>>;
 
     /// The held end of a stream, as if the model had stopped without a call.
-    fn close_stream(&mut self, state: &mut JoinState, held: &[Event]) -> Vec<u8>;
+    fn close_stream(&mut self, state: &mut JoinState, held: &[SseEvent]) -> Vec<u8>;
 
     /// The event of an error.
     fn error_event(&self, state: &JoinState, failure: &ReplyFailure) -> String;
@@ -289,7 +289,7 @@ impl ReplyJoiner {
         &self.rounds
     }
 
-    fn take(&mut self, events: Vec<Event>) -> Vec<RoundEffect> {
+    fn take(&mut self, events: Vec<SseEvent>) -> Vec<RoundEffect> {
         let mut effects = Vec::new();
         let mut shown = Vec::new();
         for event in events {
@@ -314,7 +314,7 @@ impl ReplyJoiner {
         effects
     }
 
-    fn keep_event(&mut self, event: Event) {
+    fn keep_event(&mut self, event: SseEvent) {
         self.n_kept += event.raw().len();
         if self.n_kept <= MAX_KEPT {
             self.kept.push(event);

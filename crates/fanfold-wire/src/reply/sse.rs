@@ -15,13 +15,13 @@ pub const MAX_EVENT: usize = 16 << 20;
 
 /// An event of a stream, or a comment or blank line between events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     raw: Vec<u8>,
     /// True if it is a piece of an event beyond the size limit.
     is_piece: bool,
 }
 
-impl Event {
+impl SseEvent {
     /// Its bytes, including the blank line.
     pub fn raw(&self) -> &[u8] {
         &self.raw
@@ -159,7 +159,7 @@ impl Splitter {
     }
 
     /// Takes the next bytes and returns the events that they complete.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Event> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<SseEvent> {
         let mut events = Vec::new();
         let mut rest = bytes;
         while let [first, ..] = rest {
@@ -180,7 +180,7 @@ impl Splitter {
     }
 
     /// Ends the stream and returns the last event if it has no blank line.
-    pub fn end(&mut self) -> Option<Event> {
+    pub fn end(&mut self) -> Option<SseEvent> {
         let mut events = Vec::new();
         self.finish_event(&mut events);
         events.pop()
@@ -221,22 +221,22 @@ impl Splitter {
     }
 
     /// Adds bytes to the current event. Beyond the size limit it is split into pieces.
-    fn take<'a>(&mut self, bytes: &'a [u8], n: usize, events: &mut Vec<Event>) -> &'a [u8] {
+    fn take<'a>(&mut self, bytes: &'a [u8], n: usize, events: &mut Vec<SseEvent>) -> &'a [u8] {
         let (mut taken, rest) = bytes.split_at(n);
         while self.held.len() + taken.len() > self.limit {
             let (head, tail) = taken.split_at(self.limit - self.held.len());
             self.held.extend_from_slice(head);
             taken = tail;
             self.is_long = true;
-            events.push(Event { raw: std::mem::take(&mut self.held), is_piece: true });
+            events.push(SseEvent { raw: std::mem::take(&mut self.held), is_piece: true });
         }
         self.held.extend_from_slice(taken);
         rest
     }
 
-    fn finish_event(&mut self, events: &mut Vec<Event>) {
+    fn finish_event(&mut self, events: &mut Vec<SseEvent>) {
         if !self.held.is_empty() {
-            events.push(Event { raw: std::mem::take(&mut self.held), is_piece: self.is_long });
+            events.push(SseEvent { raw: std::mem::take(&mut self.held), is_piece: self.is_long });
         }
         (self.is_ended, self.is_long, self.is_after_cr, self.is_line_empty) = (false, false, false, true);
     }
@@ -262,7 +262,7 @@ mod tests {
         b"data: 0123456789012345678901234567890123456789\n\ndata: b\n\n",
     ];
 
-    fn split_at(stream: &[u8], cuts: &[usize], limit: usize) -> Vec<Event> {
+    fn split_at(stream: &[u8], cuts: &[usize], limit: usize) -> Vec<SseEvent> {
         let mut splitter = Splitter::new(limit);
         let mut events = Vec::new();
         let mut at = 0;

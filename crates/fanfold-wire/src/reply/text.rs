@@ -3,7 +3,7 @@
 use crate::dialects::Format;
 use crate::json::{self, Object};
 use crate::reply::reader::Transport;
-use crate::reply::sse::{Event, Splitter};
+use crate::reply::sse::{Splitter, SseEvent};
 
 /// Reads the text of a reply, whole or streamed, in chunks of any size.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl TextReader {
         self.reply
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &SseEvent) {
         let Some(data) = event.data() else { return };
         if data.trim() == "[DONE]" {
             self.is_done = true;

@@ -83,11 +83,11 @@ impl Collector {
 
 /// Sends spans in the background.
 pub(crate) struct Exporter {
-    queue: mpsc::Sender<Message>,
+    queue: mpsc::Sender<ExporterMessage>,
     n_dropped: Arc<AtomicU64>,
 }
 
-enum Message {
+enum ExporterMessage {
     Spans(Vec<Span>),
     Flush(oneshot::Sender<()>),
 }
@@ -104,7 +104,7 @@ impl Exporter {
 
     /// Queues the spans of a request.
     pub(crate) fn queue(&self, spans: Vec<Span>) {
-        if self.queue.try_send(Message::Spans(spans)).is_err() {
+        if self.queue.try_send(ExporterMessage::Spans(spans)).is_err() {
             self.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -117,14 +117,18 @@ impl Exporter {
     /// Sends all queued spans.
     pub(crate) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
-        if self.queue.send(Message::Flush(done)).await.is_ok() {
+        if self.queue.send(ExporterMessage::Flush(done)).await.is_ok() {
             let _ = tokio::time::timeout(TIMEOUT, is_done).await;
         }
     }
 }
 
 /// Sends batches until the exporter is dropped.
-async fn export(collector: Collector, mut messages: mpsc::Receiver<Message>, n_dropped: Arc<AtomicU64>) {
+async fn export(
+    collector: Collector,
+    mut messages: mpsc::Receiver<ExporterMessage>,
+    n_dropped: Arc<AtomicU64>,
+) {
     let Ok(client) = reqwest::Client::builder().timeout(TIMEOUT).build() else { return };
     let mut batch: Vec<Vec<Span>> = Vec::new();
     let mut is_logged = false;
@@ -135,16 +139,16 @@ async fn export(collector: Collector, mut messages: mpsc::Receiver<Message>, n_d
         } else {
             match tokio::time::timeout(BATCH_TIME, messages.recv()).await {
                 Ok(next) => next,
-                Err(_) => Some(Message::Spans(Vec::new())),
+                Err(_) => Some(ExporterMessage::Spans(Vec::new())),
             }
         };
-        let is_late = matches!(&next, Some(Message::Spans(spans)) if spans.is_empty());
+        let is_late = matches!(&next, Some(ExporterMessage::Spans(spans)) if spans.is_empty());
         let (is_last, flushed) = match next {
-            Some(Message::Spans(spans)) => {
+            Some(ExporterMessage::Spans(spans)) => {
                 batch.extend((!spans.is_empty()).then_some(spans));
                 (false, None)
             }
-            Some(Message::Flush(done)) => (false, Some(done)),
+            Some(ExporterMessage::Flush(done)) => (false, Some(done)),
             None => (true, None),
         };
         if !batch.is_empty() && (batch.len() >= BATCH || is_late || is_last || flushed.is_some()) {

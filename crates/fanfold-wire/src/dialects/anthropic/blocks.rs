@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{BlockKind, is_blank, kind_of};
-use crate::conversation::entry_map::Role;
+use crate::conversation::entry_map::EntryRole;
 use crate::conversation::outgoing::OutMessage;
 use crate::json::{self, Object};
 
@@ -37,9 +37,9 @@ pub(super) fn alternate_roles<'a>(items: &[&'a str]) -> Vec<Cow<'a, str>> {
     let outs = items.iter().map(|item| {
         let role = Object::parse(item).and_then(|message| message.text("role"));
         let role = match role.as_deref() {
-            Some("assistant") => Role::Assistant,
-            Some("system") => Role::System,
-            _ => Role::User,
+            Some("assistant") => EntryRole::Assistant,
+            Some("system") => EntryRole::System,
+            _ => EntryRole::User,
         };
         OutMessage { role, json: Cow::Borrowed(*item) }
     });
@@ -49,7 +49,7 @@ pub(super) fn alternate_roles<'a>(items: &[&'a str]) -> Vec<Cow<'a, str>> {
 /// Merges neighbours of one role that have results, because the provider requires all results of a reply in one
 /// message. It accepts other neighbours of one role, so a person's message stays unchanged.
 pub(super) fn join_results(outs: Vec<OutMessage<'_>>) -> Vec<OutMessage<'_>> {
-    merge_where(outs, |last, next| last.role != Role::User || has_result(last) || has_result(next))
+    merge_where(outs, |last, next| last.role != EntryRole::User || has_result(last) || has_result(next))
 }
 
 fn has_result(out: &OutMessage<'_>) -> bool {
@@ -127,7 +127,7 @@ mod tests {
                 r#"{"role":"assistant","content":"c"}"#
             ]
         );
-        let outs = items.map(|item| OutMessage { role: Role::User, json: item.into() });
+        let outs = items.map(|item| OutMessage { role: EntryRole::User, json: item.into() });
         let apart: Vec<_> = join_results(outs.into()).into_iter().map(|out| out.json).collect();
         assert_eq!(apart, items, "else they stay as they are");
     }
@@ -140,7 +140,7 @@ mod tests {
             )
         };
         let all = [result(1), result(2), r#"{"role":"user","content":"note"}"#.to_owned()];
-        let outs = all.map(|json| OutMessage { role: Role::User, json: Cow::Owned(json) });
+        let outs = all.map(|json| OutMessage { role: EntryRole::User, json: Cow::Owned(json) });
         let merged = join_results(outs.into());
         assert_eq!(merged.len(), 1);
         let kinds: Vec<_> = blocks_of(&merged[0].json).iter().map(|block| kind_of(block)).collect();
@@ -153,7 +153,7 @@ mod tests {
             r#"{"role":"assistant","content":"note"}"#,
             r#"{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"tool_use"}]}"#,
         ];
-        let outs = items.map(|item| OutMessage { role: Role::Assistant, json: item.into() });
+        let outs = items.map(|item| OutMessage { role: EntryRole::Assistant, json: item.into() });
         let merged = join_results(outs.into());
         let kinds: Vec<_> = blocks_of(&merged[0].json).iter().map(|block| kind_of(block)).collect();
         assert_eq!(kinds, [BlockKind::Thinking, BlockKind::Text, BlockKind::ToolUse]);

@@ -166,10 +166,10 @@ fn cut_marker(splices: &mut Splices, object: &Object<'_>, offset: usize, left: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::entry_map::Role;
+    use crate::conversation::entry_map::EntryRole;
 
     fn out(json: &str) -> OutMessage<'_> {
-        OutMessage { role: Role::User, json: Cow::Borrowed(json) }
+        OutMessage { role: EntryRole::User, json: Cow::Borrowed(json) }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use fanfold_core::{Body, Call, Speaker, Step};
 use super::{BlockKind, is_blank, kind, kind_of};
 use crate::content::Content;
 use crate::conversation::change::Oddity;
-use crate::conversation::entry_map::{EntryMap, Portion, PortionRole, Role};
+use crate::conversation::entry_map::{EntryMap, EntryRole, Portion, PortionRole};
 use crate::json::{self, Object};
 
 /// Decodes one message.
@@ -22,7 +22,7 @@ pub(crate) fn decode(map: &mut EntryMap, raw: &str) {
         "user" => user(map, content),
         "assistant" => assistant(map, content),
         "system" | "developer" => {
-            map.set_role(Role::System);
+            map.set_role(EntryRole::System);
             let content = Content::read(content);
             let media = content.media(map.message());
             map.add_prompt(0, Speaker::System, content.body(), media);
@@ -96,7 +96,7 @@ fn result(map: &mut EntryMap, part: usize, raw: &str) {
 }
 
 fn assistant(map: &mut EntryMap, value: Option<&str>) {
-    map.set_role(Role::Assistant);
+    map.set_role(EntryRole::Assistant);
     let origin = map.origin(0);
     let portion = vec![Portion { origin, role: PortionRole::Own }];
     let blocks = value.and_then(json::array).unwrap_or_default();

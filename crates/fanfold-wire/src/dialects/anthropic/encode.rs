@@ -9,7 +9,7 @@ use super::breakpoints::{add_breakpoint, limit, lost_in_edit, lost_in_gap, mark_
 use super::{BlockKind, is_blank, kind, kind_of};
 use crate::content::ContentEdit;
 use crate::content::text_calls::wrap_as_object;
-use crate::conversation::entry_map::Role;
+use crate::conversation::entry_map::EntryRole;
 use crate::conversation::outgoing::{
     EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
 };
@@ -64,7 +64,10 @@ fn move_system_after_users(outs: &mut [OutMessage<'_>]) {
     // From the end, so that one pass suffices.
     for i in (0..outs.len().saturating_sub(1)).rev() {
         let mut at = i;
-        while at + 1 < outs.len() && outs[at].role == Role::System && outs[at + 1].role == Role::User {
+        while at + 1 < outs.len()
+            && outs[at].role == EntryRole::System
+            && outs[at + 1].role == EntryRole::User
+        {
             outs.swap(at, at + 1);
             at += 1;
         }
@@ -75,7 +78,7 @@ fn move_system_after_users(outs: &mut [OutMessage<'_>]) {
 fn move_back(outs: &mut [OutMessage<'_>], breakpoint: Option<&str>) {
     let Some(breakpoint) = breakpoint else { return };
     for out in outs.iter_mut().rev() {
-        if out.role != Role::System && add_breakpoint(out, breakpoint) {
+        if out.role != EntryRole::System && add_breakpoint(out, breakpoint) {
             return;
         }
     }
@@ -94,8 +97,8 @@ fn step_with_thoughts(source: &EncodeSource<'_, '_>, items_to_send: &[SendItem<'
 
 fn note(text: &str, voice: Voice) -> OutMessage<'static> {
     let (role, name) = match voice {
-        Voice::Fanfold => (Role::User, "user"),
-        Voice::Assistant => (Role::Assistant, "assistant"),
+        Voice::Fanfold => (EntryRole::User, "user"),
+        Voice::Assistant => (EntryRole::Assistant, "assistant"),
     };
     let text = json::quote(text);
     let json = format!(r#"{{"role":"{name}","content":[{{"type":"text","text":{text}}}]}}"#);
@@ -106,7 +109,7 @@ fn missing(source: &EncodeSource<'_, '_>, id: CallId) -> Option<OutMessage<'stat
     let id = json::quote(&source.call(id)?.id);
     let block = format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":"{NO_RESULT}"}}"#);
     Some(OutMessage {
-        role: Role::User,
+        role: EntryRole::User,
         json: Cow::Owned(format!(r#"{{"role":"user","content":[{block}]}}"#)),
     })
 }
@@ -115,7 +118,7 @@ fn missing(source: &EncodeSource<'_, '_>, id: CallId) -> Option<OutMessage<'stat
 fn render<'a>(
     source: &EncodeSource<'a, '_>,
     raw: &'a str,
-    role: Role,
+    role: EntryRole,
     portions: &[OutPortion<'_>],
     thinking: Option<EntryId>,
 ) -> Option<Cow<'a, str>> {
@@ -137,7 +140,7 @@ fn render<'a>(
         splices.replace(object.span(value), json::quote(stub));
         return Some(Cow::Owned(splices.apply(raw)));
     };
-    let edited = if role == Role::Assistant {
+    let edited = if role == EntryRole::Assistant {
         reply(source, &blocks, first, thinking)
     } else {
         user(source, &blocks, portions)

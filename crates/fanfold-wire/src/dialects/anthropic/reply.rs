@@ -6,12 +6,12 @@ use crate::dialects::{EventTexts, Replies};
 use crate::json::{self, Object};
 use crate::reply::reader::{Reading, ReplyFailure};
 use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::reply::text::TextReader;
 use crate::reply::usage::number;
 
 impl Replies for Messages {
-    fn read_event(&self, reading: &mut Reading, event: &Event) {
+    fn read_event(&self, reading: &mut Reading, event: &SseEvent) {
         let raw = event.raw();
         let contains = |text: &str| memchr::memmem::find(raw, text.as_bytes()).is_some();
         let is_relevant = match event.name() {
@@ -72,7 +72,7 @@ impl Replies for Messages {
         }
     }
 
-    fn is_preamble(&self, event: &Event, _data: &str) -> bool {
+    fn is_preamble(&self, event: &SseEvent, _data: &str) -> bool {
         matches!(event.name(), Some("message_start" | "ping"))
     }
 

@@ -6,7 +6,7 @@ use super::{BlockKind, kind_of};
 use crate::json::{self, Object, Splices, with_field};
 use crate::reply::reader::{ParsedReply, ReplyFailure};
 use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, calls_only_recalls, with_output};
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::reply::usage::number;
 use crate::request::RECALL_TOOL;
 
@@ -22,7 +22,7 @@ impl JoinedMessages {
         state.n_rounds == 0 && self.blocks.shows_all()
     }
 
-    fn start_block(&mut self, state: &JoinState, event: &Event, out: &mut Vec<u8>) {
+    fn start_block(&mut self, state: &JoinState, event: &SseEvent, out: &mut Vec<u8>) {
         let data = event.data();
         let object = data.as_deref().and_then(Object::parse);
         let index = object.as_ref().and_then(|object| number(object.get("index")?));
@@ -39,7 +39,7 @@ impl JoinedMessages {
     }
 
     /// Writes an event with the number of its block in the client's message.
-    fn renumber(&self, event: &Event, out: &mut Vec<u8>) {
+    fn renumber(&self, event: &SseEvent, out: &mut Vec<u8>) {
         let data = event.data();
         let object = data.as_deref().and_then(Object::parse);
         let index = object
@@ -62,7 +62,7 @@ impl JoinedMessages {
 }
 
 /// The `message_delta` that ends the client's message, with the output of all rounds.
-fn final_delta(state: &JoinState, event: &Event, stop: Option<&str>) -> Vec<u8> {
+fn final_delta(state: &JoinState, event: &SseEvent, stop: Option<&str>) -> Vec<u8> {
     let Some(data) = event.data().filter(|data| json::is_valid(data)) else {
         return event.raw().to_vec();
     };
@@ -81,7 +81,7 @@ impl JoinRounds for JoinedMessages {
     fn event(
         &mut self,
         state: &mut JoinState,
-        event: &Event,
+        event: &SseEvent,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
     ) -> RoundStep {
@@ -139,13 +139,13 @@ impl JoinRounds for JoinedMessages {
     fn messages_of_stream(
         &mut self,
         _state: &mut JoinState,
-        events: &[Event],
+        events: &[SseEvent],
         _request: &str,
     ) -> Option<Vec<String>> {
         blocks_of(events).map(message_of)
     }
 
-    fn close_stream(&mut self, state: &mut JoinState, held: &[Event]) -> Vec<u8> {
+    fn close_stream(&mut self, state: &mut JoinState, held: &[SseEvent]) -> Vec<u8> {
         let mut out = Vec::new();
         for (i, event) in held.iter().enumerate() {
             if i == 0 {
@@ -186,7 +186,7 @@ fn message_of(mut blocks: Vec<String>) -> Vec<String> {
 }
 
 /// The blocks of a stream. `None` if an event of unknown kind cannot be assembled.
-fn blocks_of(events: &[Event]) -> Option<Vec<String>> {
+fn blocks_of(events: &[SseEvent]) -> Option<Vec<String>> {
     let mut blocks: BTreeMap<u64, StreamedBlock> = BTreeMap::new();
     for event in events {
         let Some(data) = event.data() else { continue };

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use fanfold_core::{Body, Call, Outcome, Speaker, Step};
 
-use super::{Layout, Message, MessageRole, REASONING, call_fields};
+use super::{Layout, MessageRole, ParsedMessage, REASONING, call_fields};
 use crate::content::Content;
 use crate::conversation::change::Oddity;
-use crate::conversation::entry_map::{Anchor, EntryMap, Portion, PortionRole, Role};
+use crate::conversation::entry_map::{Anchor, EntryMap, EntryRole, Portion, PortionRole};
 
 use crate::content::text_calls::TextReply;
 use crate::content::text_results::{self, ResultSegment};
@@ -18,7 +18,7 @@ use crate::json::{self, Object};
 /// Decodes one message.
 pub(crate) fn decode(map: &mut EntryMap, layout: Layout, raw: &str) {
     map.begin_message();
-    let Some(message) = Message::parse(layout, raw) else {
+    let Some(message) = ParsedMessage::parse(layout, raw) else {
         map.add_unknown(raw, Oddity::NotAMessage);
         return;
     };
@@ -29,7 +29,7 @@ pub(crate) fn decode(map: &mut EntryMap, layout: Layout, raw: &str) {
     }
     match &message.role {
         MessageRole::System => {
-            map.set_role(Role::System);
+            map.set_role(EntryRole::System);
             let media = content.media(map.message());
             map.add_prompt(0, Speaker::System, content.body(), media);
         }
@@ -41,7 +41,7 @@ pub(crate) fn decode(map: &mut EntryMap, layout: Layout, raw: &str) {
     }
 }
 
-fn user(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>) {
+fn user(map: &mut EntryMap, message: &ParsedMessage<'_>, content: &Content<'_>) {
     if read_text_results(map, content, Speaker::User) {
         return;
     }
@@ -56,8 +56,8 @@ fn user(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>) {
     map.add_prompt(0, speaker, content.body(), media);
 }
 
-fn tool(map: &mut EntryMap, layout: Layout, message: &Message<'_>, content: &Content<'_>) {
-    map.set_role(Role::Tool);
+fn tool(map: &mut EntryMap, layout: Layout, message: &ParsedMessage<'_>, content: &Content<'_>) {
+    map.set_role(EntryRole::Tool);
     if read_text_results(map, content, Speaker::Harness) {
         return;
     }
@@ -106,8 +106,8 @@ fn read_text_results(map: &mut EntryMap, content: &Content<'_>, speaker: Speaker
     true
 }
 
-fn assistant(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>) {
-    map.set_role(Role::Assistant);
+fn assistant(map: &mut EntryMap, message: &ParsedMessage<'_>, content: &Content<'_>) {
+    map.set_role(EntryRole::Assistant);
     let native = message.calls();
     let is_string = content.raw.starts_with('"');
     let reply = if is_string { TextReply::read(&content.text) } else { TextReply::default() };
@@ -122,7 +122,7 @@ fn assistant(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>) {
     add_step(map, step, &ids).is_legacy = message.is_legacy();
 }
 
-fn add_text_step(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>, reply: &TextReply) {
+fn add_text_step(map: &mut EntryMap, message: &ParsedMessage<'_>, content: &Content<'_>, reply: &TextReply) {
     let entry = map.next_entry();
     let calls = reply.calls.iter().take(usize::from(u16::MAX)).enumerate().map(|(i, call)| Call {
         id: format!("call_{}_{i}", entry.0),
@@ -138,11 +138,11 @@ fn add_text_step(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_
 }
 
 /// A message that consists of a call, as in some trajectories.
-fn single_call(map: &mut EntryMap, message: &Message<'_>, content: &Content<'_>) {
+fn single_call(map: &mut EntryMap, message: &ParsedMessage<'_>, content: &Content<'_>) {
     let reply = TextReply::read(&content.text);
     let is_call = content.raw.starts_with('"') && !reply.calls.is_empty();
     if is_call {
-        map.set_role(Role::Assistant);
+        map.set_role(EntryRole::Assistant);
         add_text_step(map, message, content, &reply);
     } else {
         assistant(map, message, content);
@@ -203,7 +203,7 @@ pub(crate) fn read_arguments(map: &mut EntryMap, part: usize, tool: &str, value:
     if text.is_exact { Body::text(&*text.text) } else { Body::with_raw(&*text.text, value) }
 }
 
-fn reasoning(message: &Message<'_>, content: &Content<'_>, reply: &TextReply) -> Body {
+fn reasoning(message: &ParsedMessage<'_>, content: &Content<'_>, reply: &TextReply) -> Body {
     let thought = reply.thought.as_ref().map(|(_, inner)| &content.text[inner.clone()]);
     let fields: Vec<_> = REASONING.iter().filter_map(|key| Some((*key, message.object.some(key)?))).collect();
     if fields.is_empty() {

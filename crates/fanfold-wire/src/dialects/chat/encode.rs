@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use fanfold_core::{CallId, Place, Step, Voice};
 
-use super::{Layout, Message, MessageRole, REASONING, call_fields};
+use super::{Layout, MessageRole, ParsedMessage, REASONING, call_fields};
 use crate::content::ContentEdit;
 use crate::content::text_calls::{TextReply, wrap_as_object};
 use crate::content::text_results::{self, ResultSegment};
-use crate::conversation::entry_map::Role;
+use crate::conversation::entry_map::EntryRole;
 use crate::conversation::outgoing::{
     EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
 };
@@ -50,14 +50,18 @@ pub(crate) fn encode_message<'a>(
 fn note(layout: Layout, text: &str, voice: Voice) -> OutMessage<'static> {
     let text = json::quote(text);
     let (role, json) = match (layout, voice) {
-        (Layout::ShareGpt, Voice::Fanfold) => (Role::User, format!(r#"{{"from":"human","value":{text}}}"#)),
+        (Layout::ShareGpt, Voice::Fanfold) => {
+            (EntryRole::User, format!(r#"{{"from":"human","value":{text}}}"#))
+        }
         (Layout::ShareGpt, Voice::Assistant) => {
-            (Role::Assistant, format!(r#"{{"from":"gpt","value":{text}}}"#))
+            (EntryRole::Assistant, format!(r#"{{"from":"gpt","value":{text}}}"#))
         }
         // Without a name, because some providers reject one.
-        (Layout::OpenAi, Voice::Fanfold) => (Role::User, format!(r#"{{"role":"user","content":{text}}}"#)),
+        (Layout::OpenAi, Voice::Fanfold) => {
+            (EntryRole::User, format!(r#"{{"role":"user","content":{text}}}"#))
+        }
         (Layout::OpenAi, Voice::Assistant) => {
-            (Role::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#))
+            (EntryRole::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#))
         }
     };
     OutMessage { role, json: Cow::Owned(json) }
@@ -71,7 +75,7 @@ fn missing(source: &EncodeSource<'_, '_>, id: CallId) -> Option<OutMessage<'stat
     } else {
         format!(r#"{{"role":"tool","tool_call_id":{},"content":"{NO_RESULT}"}}"#, json::quote(&call.id))
     };
-    Some(OutMessage { role: Role::Tool, json: Cow::Owned(json) })
+    Some(OutMessage { role: EntryRole::Tool, json: Cow::Owned(json) })
 }
 
 fn render<'a>(
@@ -83,7 +87,7 @@ fn render<'a>(
 ) -> OutMessage<'a> {
     let Some(first) = portions.first() else { return unchanged };
     let known =
-        Message::parse(layout, raw).filter(|message| !matches!(message.role, MessageRole::Unknown(_)));
+        ParsedMessage::parse(layout, raw).filter(|message| !matches!(message.role, MessageRole::Unknown(_)));
     let Some(message) = known else {
         let stub = first.stub(Place::Text(first.entry));
         return stub.map_or(unchanged, |stub| note(layout, stub, Voice::Fanfold));
@@ -94,9 +98,9 @@ fn render<'a>(
     if !segments.is_empty() {
         edit_segments(&mut splices, &message, &segments, portions);
         let has_no_results = portions.iter().all(|portion| portion.result().is_none());
-        if role == Role::Tool && has_no_results {
+        if role == EntryRole::Tool && has_no_results {
             change_role_to_user(&mut splices, &message);
-            role = Role::User;
+            role = EntryRole::User;
         }
     } else if let Some(id) = first.result() {
         edit_result(layout, source, &mut splices, &message, first, id);
@@ -107,7 +111,7 @@ fn render<'a>(
             source.map.anchors.get(first.entry.index()).is_some_and(|anchor| anchor.is_orphan_result);
         if is_orphan && layout != Layout::ShareGpt {
             return OutMessage {
-                role: Role::User,
+                role: EntryRole::User,
                 json: Cow::Owned(orphan_as_user(source, &message, first)),
             };
         }
@@ -122,7 +126,7 @@ fn render<'a>(
 }
 
 /// Gives the rest of a tool message without results the user's role.
-fn change_role_to_user(splices: &mut Splices, message: &Message<'_>) {
+fn change_role_to_user(splices: &mut Splices, message: &ParsedMessage<'_>) {
     let name = if message.role_key == "from" { "human" } else { "user" };
     set_text(splices, &message.object, 0, message.role_key, name);
     splices.cut_fields(&message.object, 0, |key| key == "tool_call_id");
@@ -131,7 +135,7 @@ fn change_role_to_user(splices: &mut Splices, message: &Message<'_>) {
 /// The original and the edited content of a prompt, if it changes.
 fn edited_prompt<'a>(
     source: &EncodeSource<'_, '_>,
-    message: &Message<'a>,
+    message: &ParsedMessage<'a>,
     portion: &OutPortion<'_>,
 ) -> Option<(&'a str, String)> {
     let value = message.content?;
@@ -149,7 +153,11 @@ fn is_refused(value: &str) -> bool {
 }
 
 /// A result without its call as a user message, because providers reject it as a result.
-fn orphan_as_user(source: &EncodeSource<'_, '_>, message: &Message<'_>, portion: &OutPortion<'_>) -> String {
+fn orphan_as_user(
+    source: &EncodeSource<'_, '_>,
+    message: &ParsedMessage<'_>,
+    portion: &OutPortion<'_>,
+) -> String {
     let content = match edited_prompt(source, message, portion) {
         Some((_, edited)) => edited,
         None => message.content.unwrap_or("\"\"").to_owned(),
@@ -163,7 +171,7 @@ fn edit_result(
     layout: Layout,
     source: &EncodeSource<'_, '_>,
     splices: &mut Splices,
-    message: &Message<'_>,
+    message: &ParsedMessage<'_>,
     portion: &OutPortion<'_>,
     id: CallId,
 ) {
@@ -215,7 +223,7 @@ pub(crate) fn set_text(splices: &mut Splices, object: &Object<'_>, offset: usize
     }
 }
 
-fn edit_step(splices: &mut Splices, message: &Message<'_>, portion: &OutPortion<'_>, step: &Step) {
+fn edit_step(splices: &mut Splices, message: &ParsedMessage<'_>, portion: &OutPortion<'_>, step: &Step) {
     let thought = edit_text(splices, message, portion, step);
     edit_reasoning(splices, message, portion, thought);
     if let Some(value) = message.content.filter(|value| is_refused(value) && message.calls().is_empty()) {
@@ -251,7 +259,12 @@ pub(crate) fn arguments_value(value: &str, stub: &str) -> String {
 }
 
 /// Edits the text of a reply. Returns whether the text has thoughts.
-fn edit_text(splices: &mut Splices, message: &Message<'_>, portion: &OutPortion<'_>, step: &Step) -> bool {
+fn edit_text(
+    splices: &mut Splices,
+    message: &ParsedMessage<'_>,
+    portion: &OutPortion<'_>,
+    step: &Step,
+) -> bool {
     let Some(value) = message.content else { return false };
     let text_stub = portion.stub(Place::Text(portion.entry));
     let decoded = json::string(value).map(|text| text.text).unwrap_or_default();
@@ -290,7 +303,7 @@ fn edit_text(splices: &mut Splices, message: &Message<'_>, portion: &OutPortion<
 /// Changes ranges of a string's text in its JSON.
 fn replace_in_string(
     splices: &mut Splices,
-    message: &Message<'_>,
+    message: &ParsedMessage<'_>,
     value: &str,
     mut changes: Vec<(Range<usize>, String)>,
 ) {
@@ -305,7 +318,12 @@ fn replace_in_string(
 }
 
 /// Removes the fields with thoughts, or puts the stub into the first one that is a text.
-fn edit_reasoning(splices: &mut Splices, message: &Message<'_>, portion: &OutPortion<'_>, is_in_text: bool) {
+fn edit_reasoning(
+    splices: &mut Splices,
+    message: &ParsedMessage<'_>,
+    portion: &OutPortion<'_>,
+    is_in_text: bool,
+) {
     let Some(stub) = portion.stub(Place::Reasoning(portion.entry)) else { return };
     let fields = &message.object.fields;
     let is_thought = |i: usize| REASONING.contains(&&*fields[i].key);
@@ -321,7 +339,7 @@ fn edit_reasoning(splices: &mut Splices, message: &Message<'_>, portion: &OutPor
 /// The segments of a message with results as text; empty for other messages.
 fn segments(
     source: &EncodeSource<'_, '_>,
-    message: &Message<'_>,
+    message: &ParsedMessage<'_>,
     portions: &[OutPortion<'_>],
 ) -> Vec<ResultSegment> {
     let Some(first) = portions.first() else { return Vec::new() };
@@ -344,7 +362,7 @@ fn segments(
 
 fn edit_segments(
     splices: &mut Splices,
-    message: &Message<'_>,
+    message: &ParsedMessage<'_>,
     segments: &[ResultSegment],
     portions: &[OutPortion<'_>],
 ) {

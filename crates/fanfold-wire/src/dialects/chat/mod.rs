@@ -83,7 +83,7 @@ enum MessageRole {
 }
 
 /// A message with its usual fields.
-struct Message<'a> {
+struct ParsedMessage<'a> {
     object: Object<'a>,
     role_key: &'static str,
     role: MessageRole,
@@ -91,15 +91,15 @@ struct Message<'a> {
     content: Option<&'a str>,
 }
 
-impl<'a> Message<'a> {
-    fn parse(layout: Layout, raw: &'a str) -> Option<Message<'a>> {
+impl<'a> ParsedMessage<'a> {
+    fn parse(layout: Layout, raw: &'a str) -> Option<ParsedMessage<'a>> {
         let object = Object::parse(raw)?;
         let is_share_gpt = layout == Layout::ShareGpt;
         let role_key = if is_share_gpt && object.get("from").is_some() { "from" } else { "role" };
         let content_key = if is_share_gpt && object.get("value").is_some() { "value" } else { "content" };
         let role = parse_role(object.text(role_key).as_deref().unwrap_or_default());
         let content = object.get(content_key);
-        Some(Message { object, role_key, role, content_key, content })
+        Some(ParsedMessage { object, role_key, role, content_key, content })
     }
 
     /// The calls in `tool_calls`, or the one in the older `function_call`.

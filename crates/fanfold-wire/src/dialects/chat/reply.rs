@@ -6,12 +6,12 @@ use crate::dialects::{EventTexts, Replies, TextFragment};
 use crate::json::{self, Object};
 use crate::reply::reader::{Reading, ReplyFailure, has_value};
 use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::reply::text::TextReader;
 use crate::reply::usage::number;
 
 impl Replies for ChatCompletions {
-    fn read_event(&self, reading: &mut Reading, event: &Event) {
+    fn read_event(&self, reading: &mut Reading, event: &SseEvent) {
         let raw = event.raw();
         let is_first = !reading.has_begun;
         let is_relevant = is_first
@@ -55,7 +55,7 @@ impl Replies for ChatCompletions {
         read_finish_reason(reading, &choice);
     }
 
-    fn is_preamble(&self, _event: &Event, data: &str) -> bool {
+    fn is_preamble(&self, _event: &SseEvent, data: &str) -> bool {
         let Some(chunk) = Object::parse(data).filter(|_| json::is_valid(data)) else { return false };
         let choices = chunk.get("choices").and_then(json::array).unwrap_or_default();
         let Some(choice) = choices.first().and_then(|choice| Object::parse(choice)) else { return false };

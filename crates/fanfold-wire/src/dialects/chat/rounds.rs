@@ -6,7 +6,7 @@ use super::reply::{StreamedCalls, append_arguments, first_choice};
 use crate::json::{self, Object, Splices, with_field, without_fields};
 use crate::reply::reader::{ParsedReply, ReplyFailure, has_value};
 use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, calls_only_recalls, with_output};
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::request::RECALL_TOOL;
 
 /// One or several completions as one.
@@ -113,7 +113,7 @@ impl JoinRounds for JoinedCompletions {
     fn event(
         &mut self,
         state: &mut JoinState,
-        event: &Event,
+        event: &SseEvent,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
     ) -> RoundStep {
@@ -186,7 +186,7 @@ impl JoinRounds for JoinedCompletions {
     fn messages_of_stream(
         &mut self,
         state: &mut JoinState,
-        events: &[Event],
+        events: &[SseEvent],
         _: &str,
     ) -> Option<Vec<String>> {
         let mut message = StreamedMessage::default();
@@ -203,7 +203,7 @@ impl JoinRounds for JoinedCompletions {
         Some(vec![message.print()])
     }
 
-    fn close_stream(&mut self, state: &mut JoinState, held: &[Event]) -> Vec<u8> {
+    fn close_stream(&mut self, state: &mut JoinState, held: &[SseEvent]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut is_done = false;
         for event in held {

@@ -5,7 +5,7 @@ use fanfold_core::{Body, Call, Origin, Speaker, Step};
 use super::{ItemKind, arguments, call_id, kind};
 use crate::content::Content;
 use crate::conversation::change::Oddity;
-use crate::conversation::entry_map::{EntryMap, Portion, PortionRole, Role};
+use crate::conversation::entry_map::{EntryMap, EntryRole, Portion, PortionRole};
 use crate::conversation::pairing::Ids;
 use crate::dialects::chat::read_arguments;
 use crate::json::{self, Object};
@@ -61,7 +61,7 @@ fn item<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, raw: &'a str) {
         }
         ItemKind::Output => {
             finish(map, open);
-            map.set_role(Role::Tool);
+            map.set_role(EntryRole::Tool);
             let content = Content::read(object.get("output"));
             map.report_broken(0, &content);
             let id = call_id(&object);
@@ -85,7 +85,7 @@ fn add_item<'m, 'a>(
     open: &'m mut Option<OpenStep<'a>>,
     role: PortionRole,
 ) -> &'m mut OpenStep<'a> {
-    map.set_role(Role::Assistant);
+    map.set_role(EntryRole::Assistant);
     let open = open.get_or_insert_with(OpenStep::default);
     open.portions.push(Portion { origin: map.origin(0), role });
     open
@@ -117,7 +117,7 @@ fn message<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, raw: &'a str
     };
     finish(map, open);
     if speaker == Speaker::System {
-        map.set_role(Role::System);
+        map.set_role(EntryRole::System);
     }
     let media = content.media(map.message());
     map.add_prompt(0, speaker, content.body(), media);
@@ -150,7 +150,7 @@ fn call<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, object: &Object
 /// Attaches an unknown item to its neighbour.
 fn attach_unknown(map: &mut EntryMap, open: &mut Option<OpenStep<'_>>, raw: &str) {
     if let Some(open) = open {
-        map.set_role(Role::Assistant);
+        map.set_role(EntryRole::Assistant);
         open.portions.push(Portion { origin: map.origin(0), role: PortionRole::Attached });
         return;
     }

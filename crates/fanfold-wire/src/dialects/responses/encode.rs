@@ -6,7 +6,7 @@ use fanfold_core::{CallId, Place, Step, Voice};
 
 use super::{ItemKind, arguments, kind};
 use crate::content::ContentEdit;
-use crate::conversation::entry_map::{PortionRole, Role};
+use crate::conversation::entry_map::{EntryRole, PortionRole};
 use crate::conversation::outgoing::{
     EncodeSource, NO_RESULT, OutMessage, OutPortion, SendItem, open_with_user,
 };
@@ -25,8 +25,8 @@ pub(crate) fn encode<'a>(
             SendItem::Group { message, portions, is_raw, .. } => {
                 let facts = source.map.messages.get(*message).copied().unwrap_or_default();
                 let origin = match (facts.role, facts.is_reasoning) {
-                    (Role::Assistant, true) => ItemOrigin::Thought,
-                    (Role::Assistant, false) => ItemOrigin::Model,
+                    (EntryRole::Assistant, true) => ItemOrigin::Thought,
+                    (EntryRole::Assistant, false) => ItemOrigin::Model,
                     _ => ItemOrigin::Client,
                 };
                 let raw = source.raw(*message);
@@ -78,12 +78,12 @@ fn note(text: &str, voice: Voice) -> OutMessage<'static> {
     let text = json::quote(text);
     let (role, json) = match voice {
         Voice::Fanfold => (
-            Role::User,
+            EntryRole::User,
             format!(
                 r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{text}}}]}}"#
             ),
         ),
-        Voice::Assistant => (Role::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#)),
+        Voice::Assistant => (EntryRole::Assistant, format!(r#"{{"role":"assistant","content":{text}}}"#)),
     };
     OutMessage { role, json: Cow::Owned(json) }
 }
@@ -99,13 +99,13 @@ fn missing(source: &EncodeSource<'_, '_>, id: CallId) -> Option<OutMessage<'stat
     };
     let id = json::quote(&call.id);
     let json = format!(r#"{{"type":"{kind}","call_id":{id},"output":"{NO_RESULT}"}}"#);
-    Some(OutMessage { role: Role::Tool, json: Cow::Owned(json) })
+    Some(OutMessage { role: EntryRole::Tool, json: Cow::Owned(json) })
 }
 
 fn render<'a>(
     source: &EncodeSource<'a, '_>,
     raw: &'a str,
-    role: Role,
+    role: EntryRole,
     portion: &OutPortion<'_>,
 ) -> Option<OutMessage<'a>> {
     let stub = portion.stub(Place::Text(portion.entry));
@@ -136,7 +136,7 @@ fn render<'a>(
             return Some(unchanged);
         }
         return Some(OutMessage {
-            role: Role::User,
+            role: EntryRole::User,
             json: Cow::Owned(orphan_as_message(source, &object, portion)),
         });
     } else if !is_plain_message(&object) {

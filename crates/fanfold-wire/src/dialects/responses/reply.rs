@@ -8,14 +8,14 @@ use crate::dialects::{EventTexts, Replies};
 use crate::json::{self, Object};
 use crate::reply::reader::{Reading, ReplyFailure};
 use crate::reply::rounds::JoinRounds;
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::reply::text::TextReader;
 
 /// Events before the first one with content.
 const PREAMBLE: &[&str] = &["response.created", "response.in_progress", "response.queued"];
 
 impl Replies for Responses {
-    fn read_event(&self, reading: &mut Reading, event: &Event) {
+    fn read_event(&self, reading: &mut Reading, event: &SseEvent) {
         let is_relevant = |name: &str| {
             matches!(
                 name,
@@ -59,7 +59,7 @@ impl Replies for Responses {
         }
     }
 
-    fn is_preamble(&self, event: &Event, _data: &str) -> bool {
+    fn is_preamble(&self, event: &SseEvent, _data: &str) -> bool {
         event.name().is_some_and(|name| PREAMBLE.contains(&name))
     }
 

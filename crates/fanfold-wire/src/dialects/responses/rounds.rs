@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::json::{self, Object, Splices, with_field, without_fields};
 use crate::reply::reader::{ParsedReply, ReplyFailure};
 use crate::reply::rounds::{ItemNumbers, JoinRounds, JoinState, RoundStep, is_all_recalls, with_output};
-use crate::reply::sse::Event;
+use crate::reply::sse::SseEvent;
 use crate::reply::usage::number;
 use crate::request::RECALL_TOOL;
 
@@ -29,7 +29,7 @@ impl JoinedResponses {
     }
 
     /// Writes an event with the numbers that the client expects.
-    fn renumber(&mut self, event: &Event, out: &mut Vec<u8>) {
+    fn renumber(&mut self, event: &SseEvent, out: &mut Vec<u8>) {
         let Some(data) = event.data().filter(|data| json::is_valid(data)) else {
             out.extend_from_slice(event.raw());
             return;
@@ -70,7 +70,7 @@ impl JoinedResponses {
         }
     }
 
-    fn add_item(&mut self, state: &JoinState, event: &Event, out: &mut Vec<u8>) {
+    fn add_item(&mut self, state: &JoinState, event: &SseEvent, out: &mut Vec<u8>) {
         let data = event.data();
         let object = data.as_deref().and_then(Object::parse);
         let index = object.as_ref().and_then(|object| number(object.get("output_index")?));
@@ -107,7 +107,7 @@ impl JoinedResponses {
         }
     }
 
-    fn complete(&mut self, state: &JoinState, event: &Event, out: &mut Vec<u8>) {
+    fn complete(&mut self, state: &JoinState, event: &SseEvent, out: &mut Vec<u8>) {
         let Some(data) = event.data().filter(|data| json::is_valid(data)) else {
             out.extend_from_slice(event.raw());
             return;
@@ -132,7 +132,7 @@ impl JoinRounds for JoinedResponses {
     fn event(
         &mut self,
         state: &mut JoinState,
-        event: &Event,
+        event: &SseEvent,
         reply: &ParsedReply,
         out: &mut Vec<u8>,
     ) -> RoundStep {
@@ -172,14 +172,14 @@ impl JoinRounds for JoinedResponses {
     fn messages_of_stream(
         &mut self,
         state: &mut JoinState,
-        events: &[Event],
+        events: &[SseEvent],
         request: &str,
     ) -> Option<Vec<String>> {
         let (id, items) = items_of(events);
         Some(JoinedResponses::messages(state, id, items, request))
     }
 
-    fn close_stream(&mut self, state: &mut JoinState, held: &[Event]) -> Vec<u8> {
+    fn close_stream(&mut self, state: &mut JoinState, held: &[SseEvent]) -> Vec<u8> {
         let mut out = Vec::new();
         held.iter().for_each(|event| self.complete(state, event, &mut out));
         out
@@ -214,7 +214,7 @@ fn is_recall(item: &str) -> bool {
 }
 
 /// The id of a streamed response, and its items in the order of their numbers.
-fn items_of(events: &[Event]) -> (Option<String>, Vec<String>) {
+fn items_of(events: &[SseEvent]) -> (Option<String>, Vec<String>) {
     let mut id = None;
     let mut items: BTreeMap<u64, String> = BTreeMap::new();
     for event in events {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::store::StoreError;
 
 /// The number of attempts and the pauses between them.
-pub(crate) struct Backoff {
+pub(crate) struct RetryPolicy {
     /// The maximum number of attempts.
     pub(crate) tries: u32,
     /// The range of the random pause after the first attempt, in milliseconds.
@@ -16,7 +16,7 @@ pub(crate) struct Backoff {
 }
 
 /// The result of one attempt.
-pub(crate) enum Attempt<T> {
+pub(crate) enum AttemptResult<T> {
     /// The result is final, unless it is [`StoreError::Busy`].
     Final(Result<T, StoreError>),
     /// The attempt failed for a reason that may pass.
@@ -27,17 +27,17 @@ pub(crate) enum Attempt<T> {
     Retry(StoreError),
 }
 
-impl Backoff {
+impl RetryPolicy {
     /// Repeats an attempt until its result is final. Returns the last error after too many attempts.
-    pub(crate) fn retry<T>(&self, mut attempt: impl FnMut() -> Attempt<T>) -> Result<T, StoreError> {
+    pub(crate) fn retry<T>(&self, mut attempt: impl FnMut() -> AttemptResult<T>) -> Result<T, StoreError> {
         let mut n_tried = 0;
         loop {
             let result = attempt();
             n_tried += 1;
             let error = match result {
-                Attempt::Final(Err(StoreError::Busy { .. })) => StoreError::Busy { tries: n_tried },
-                Attempt::Final(result) => return result,
-                Attempt::Retry(error) => error,
+                AttemptResult::Final(Err(StoreError::Busy { .. })) => StoreError::Busy { tries: n_tried },
+                AttemptResult::Final(result) => return result,
+                AttemptResult::Retry(error) => error,
             };
             if n_tried >= self.tries {
                 return Err(error);
@@ -52,6 +52,6 @@ impl Backoff {
         &self,
         mut work: impl FnMut() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.retry(|| Attempt::Final(work()))
+        self.retry(|| AttemptResult::Final(work()))
     }
 }
