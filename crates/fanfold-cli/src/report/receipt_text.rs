@@ -14,7 +14,7 @@ pub(crate) fn session(session: &dyn Engine) -> String {
     }
     let mut out: String = receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect();
     if let Some(weighed) = session.weighed() {
-        let _ = writeln!(out, "since then {weighed}");
+        let _ = writeln!(out, "next fold: {weighed}");
     }
     out
 }
@@ -30,7 +30,7 @@ fn why_nothing(session: &dyn Engine) -> String {
         },
         Some(trigger) => {
             format!(
-                "the view is over {trigger}, but all of it is user messages, system text, pinned or too new"
+                "the view is over {trigger}, but it has only parts that are never folded: user messages, system text, pinned messages and the newest steps"
             )
         }
     };
@@ -57,7 +57,7 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
         let _ = writeln!(out, "  rewrote  {rewritten} of {after} tokens, which miss the provider's cache");
     }
     if let Some(price) = receipt.price.filter(|_| rewritten > Tokens::ZERO) {
-        let _ = writeln!(out, "  costs    as much as {price} new tokens, for the cache miss");
+        let _ = writeln!(out, "  costs    as much as {price} uncached input tokens, for the cache miss");
     }
     let _ = writeln!(out, "  won      {} tokens of room", receipt.saved());
     if !receipt.user_text.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::Pressure(level) => format!("pressure: {level}\n"),
         Notice::Resting { in_the_way } => {
             let mut out =
-                "folding pauses: the last two folds saved less than a tenth. The largest parts are\n"
+                "folding is paused: each of the last two folds saved less than a tenth of the view. The largest parts of the view:\n"
                     .to_owned();
             for one in in_the_way {
                 let _ = writeln!(out, "  {:>9}  {}", one.tokens, one.description);

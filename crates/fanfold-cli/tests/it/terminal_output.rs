@@ -33,7 +33,7 @@ fn demo_output() {
           passes   dedupe           1 folded  −422
                    digest           1 folded  −4,675
           rewrote  1,516 of 7,252 tokens, which miss the provider's cache
-          costs    as much as 528 new tokens, for the cache miss
+          costs    as much as 528 uncached input tokens, for the cache miss
           won      5,097 tokens of room
 
         a recalled fold, as printed by `fanfold recall FILE #20`
@@ -93,7 +93,7 @@ fn repeated_file_shows_only_changes() {
           passes   again            1 folded  −999
           rewrote  nothing: the folded text had not been sent yet
           won      999 tokens of room
-        since then waiting: the backlog of 0 tokens has not reached 5,000
+        next fold: waiting: the backlog of 0 tokens has not reached 5,000
         folded once: 2,224 → 1,225 tokens, for a room of 91,808
     "#]]
     .assert_eq(&ran.err);

@@ -173,8 +173,8 @@ fn session_commands_print_json() {
     let ran = sandbox.run("fold --session feature-login chat.json -o x.json");
     assert!(ran.err.contains("had ended (branched), and continues"), "{}", ran.err);
     assert_eq!(json("sessions prune --days 0 --ended --dry-run --json")["outdated"], json!([fork]));
-    assert_eq!(json("sessions prune --days 0 --ended --json")["forgotten"], json!([fork]));
-    assert_eq!(json("sessions delete feature-login --json")["forgotten"], json!(["feature-login"]));
+    assert_eq!(json("sessions prune --days 0 --ended --json")["deleted"], json!([fork]));
+    assert_eq!(json("sessions delete feature-login --json")["deleted"], json!(["feature-login"]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Phrases in error messages of providers, grouped by the class that they indicate.
 //!
 //! A status is ambiguous: 429 is a rate limit or an empty account, 400 a wrong model or a wrong key, 403 a content
-//! filter or a quota. So the message is checked first. A phrase matches if its parts occur in order in the lower-case
+//! filter or a quota. So the message is checked as well. A phrase matches if its parts occur in order in the lower-case
 //! text.
 
 use crate::error::ErrorClass;

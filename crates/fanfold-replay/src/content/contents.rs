@@ -1,4 +1,4 @@
-//! The distinct messages of a conversation and of its views, each parsed and counted once.
+//! The distinct messages of a conversation and of its views, each rendered and counted once.
 
 use std::ops::Index;
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct MessageContent {
     pub(crate) text: String,
     /// The ids of its calls, sorted.
     pub(crate) calls: Vec<u32>,
-    /// The id of the call whose result it is.
+    /// For a tool result: the id of its call.
     pub(crate) answers: Option<u32>,
     /// Its positions in the recorded conversation; empty if fanfold wrote it.
     pub(crate) positions: Vec<u32>,

@@ -72,12 +72,12 @@ fn last_present(
     }
 }
 
-/// Checks that every event has a session, a sequence number and an existing tip.
+/// Checks that every event belongs to a session, that its tip exists if it has one, and that no event is missing.
 fn events(examination: &mut Examination<'_>) -> Result<()> {
     let orphans = "SELECT session, count(*) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session";
     for mut found in examination.sql.query(orphans, &[])? {
         let (session, n) = (found.int()?, found.int()?);
-        let text = format!("{n} events belong to no session");
+        let text = format!("{n} events belong to no session; a repair deletes them");
         let statement = "DELETE FROM events WHERE session = $1";
         examination.repair_with("events".into(), text, statement, &[SqlValue::Int(session)])?;
     }
@@ -109,7 +109,7 @@ fn events(examination: &mut Examination<'_>) -> Result<()> {
             let values = [SqlValue::Int(next), SqlValue::Int(key)];
             examination.repair_with(
                 name,
-                format!("its event count is {n_recorded}, but it has {next}"),
+                format!("its event count is {n_recorded}, but its next sequence number is {next}"),
                 statement,
                 &values,
             )?;
@@ -159,7 +159,7 @@ struct RecordedRoot {
 
 impl RecordedRoot {
     /// The root of the oldest session in the chain of rotations. All roots of a chain are derived from it, so one repair
-    /// corrects them all. If the parent of the oldest one was deleted, its recorded root is right.
+    /// corrects them all. If the parent of the oldest one was deleted, its recorded root is used.
     fn expected_root<'a>(&'a self, sessions: &BTreeMap<&str, &'a RecordedRoot>) -> &'a str {
         let mut session = self;
         // Corrupt parents could form a cycle.

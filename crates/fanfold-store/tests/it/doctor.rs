@@ -145,8 +145,8 @@ fn derived_columns_are_repaired() {
     }
     check_damage(
         "UPDATE sessions SET n_events = 1 WHERE id = 'a'",
-        "session a: its event count is 1, but it has 2 (can be repaired)",
-        "session a: its event count is 1, but it has 2 (repaired)",
+        "session a: its event count is 1, but its next sequence number is 2 (can be repaired)",
+        "session a: its event count is 1, but its next sequence number is 2 (repaired)",
         "",
     );
     check_damage(
@@ -183,8 +183,8 @@ fn missing_and_orphaned_events_are_reported() {
     check_damage("DELETE FROM events WHERE seq = 1", missing, missing, missing);
     check_damage(
         "INSERT INTO events (session, seq, at, kind, body) VALUES (99, 0, 0, 'x', '{}')",
-        "events: 1 events belong to no session (can be repaired)",
-        "events: 1 events belong to no session (repaired)",
+        "events: 1 events belong to no session; a repair deletes them (can be repaired)",
+        "events: 1 events belong to no session; a repair deletes them (repaired)",
         "",
     );
     check_damage(

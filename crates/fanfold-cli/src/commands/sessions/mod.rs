@@ -40,7 +40,7 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
-    /// List sessions, the last written to first
+    /// List sessions, most recently written first
     List(list::ListArgs),
     /// Show a session in detail
     Show(SessionArgs),
@@ -54,7 +54,7 @@ enum SessionsCommand {
     Checkpoint(TextArgs),
     /// Restore a checkpoint
     Restore(TextArgs),
-    /// Rewind a session; `redo` restores it
+    /// Rewind a session; `redo` undoes the rewind
     Rewind(rewind::RewindArgs),
     /// Undo the last rewind, restore, or edit by the client
     Redo(SessionArgs),
@@ -62,9 +62,9 @@ enum SessionsCommand {
     Fork(lineage::ForkArgs),
     /// End a session and continue in a new one; prints the new id
     Rotate(SessionArgs),
-    /// Print the id of the session that continues this one
+    /// Print the id of the newest rotation of a session, or its own id if it was not rotated
     Resume(SessionArgs),
-    /// End a session; a later request to it resumes it
+    /// End a session; a later request reopens it
     End(lineage::EndArgs),
     /// Export sessions
     Export(export::ExportArgs),
@@ -91,7 +91,8 @@ struct SessionArgs {
 struct TextArgs {
     /// Session: its number in the list, its id or a prefix of it, or its title
     session: String,
-    /// Title, goal, or name of the checkpoint
+    /// Text: the title, the goal, or the name of the checkpoint (`restore` requires it)
+    #[arg(value_name = "TEXT")]
     words: Vec<String>,
     /// Print JSON
     #[arg(long)]
@@ -231,7 +232,7 @@ fn delete(args: &DeleteArgs, options: &Options, reporter: Reporter) -> Result<()
 
 fn deleted_json(sessions: &[SessionId], n_messages: u64) -> Value {
     let ids: Vec<&str> = sessions.iter().map(|id| &*id.0).collect();
-    json!({ "forgotten": ids, "messages": n_messages })
+    json!({ "deleted": ids, "messages": n_messages })
 }
 
 fn prune(args: &PruneArgs, options: &Options, reporter: Reporter) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Tables: keeps the header, the first rows, the last row, rows that report a failure and rows in use.
+//! Tables: keeps the header, the last row, rows that report a failure, rows with names that are likely to be used again, and the first rows if there is room.
 //!
 //! Padding and rules between rows are dropped.
 //!
