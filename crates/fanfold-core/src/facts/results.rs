@@ -151,8 +151,7 @@ fn parts_of(line: &str) -> Vec<&str> {
 static HIT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(?:\./)?([\w./@+-]+\.\w{1,6}):\d+[:-](.*)$").expect("a pattern"));
 static WRAPPER: LazyLock<Regex> = LazyLock::new(|| {
-    let tags =
-        "output(?:_head|_tail)?|persisted-output|warning|elided_chars|retrieval_status|task_id|task_type|tool_use_error";
+    let tags = "output(?:_head|_tail)?|persisted-output|warning|elided_chars|retrieval_status|task_id|task_type|tool_use_error";
     let whole = "(?s)<system-reminder>.*?</system-reminder>|<usage>.*?</usage>|<local-command-caveat>.*?</local-command-caveat>";
     let lines = r"<returncode>-?\d+</returncode>|\[Python Interpreter: [^\]]*\]|\[Command finished with exit code -?\d+\]";
     Regex::new(&format!("{whole}|</?(?:{tags})>|{lines}")).expect("a pattern")

@@ -258,3 +258,30 @@ harness <task-notification>
         "##]],
     );
 }
+
+#[test]
+fn equal_result_lines_are_kept_once() {
+    check(
+        90,
+        r##"
+call    fetch {"url":"https://shop.example/s?k=lamps"}
+result  ## Brass lamp of 1920 with a green shade
+        Sustainability features of this product
+        ## Desk lamp with two arms
+        Sustainability features of this product
+        ## Oil lamp made of glass, 30 cm
+        Sustainability features of this product
+        ## Lamp for two candles
+        Sustainability features of this product
+        Delivery on Saturday to all addresses
+        Sustainability features of this product
+        Sustainability features of this product
+"##,
+        &expect![[r#"
+            #1 fetch(url=https://shop.example/s?k=lamps) → 11 lines
+                …
+                Delivery on Saturday to all addresses …
+                Sustainability features of this product
+        "#]],
+    );
+}

@@ -1,6 +1,6 @@
 //! Writes a segment of the record within a budget.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
@@ -12,7 +12,7 @@ use crate::model::transcript::{Entry, EntryId, Speaker, Transcript};
 use crate::record::choice::{ChosenPiece, choose};
 use crate::record::layout::{RecordEntry, RecordText, step_lines};
 use crate::record::names::PathNames;
-use crate::record::pieces::{Piece, PieceCollector, StepSource, unwrapped_results};
+use crate::record::pieces::{Piece, PieceCollector, PieceKind, StepSource, unwrapped_results};
 use crate::record::rows::{OutcomeLine, RowLevel, RowWriter, coarse_row};
 use crate::record::standing::{NumberedStep, Standing};
 use crate::record::state::{StateSection, shortened, work_state};
@@ -68,6 +68,7 @@ pub(crate) fn write_record(input: &RecordInput<'_>, values: &mut AtomValues, bud
         collector.add(i, source, &standing, 0.8 + 0.4 * i as f32 / n);
     }
     drop_repeated_statements(&mut collector.pieces);
+    devalue_repeated_lines(&mut collector.pieces);
     let pieces = collector.pieces;
     let mut spare = budget.saturating_sub(rows.tokens + OVERHEAD * own.n_runs);
     let mut written = None;
@@ -142,13 +143,23 @@ fn drop_repeated_statements(pieces: &mut Vec<Piece<'_>>) {
         let words = piece.text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
         words.take(COMPARED).collect()
     };
-    let is_statement = |piece: &Piece<'_>| piece.kind == crate::record::pieces::PieceKind::Statement;
+    let is_statement = |piece: &Piece<'_>| piece.kind == PieceKind::Statement;
     let mut last: BTreeMap<String, (usize, u32)> = BTreeMap::new();
     for piece in pieces.iter().filter(|piece| is_statement(piece)) {
         last.insert(key(piece), (piece.step, piece.position));
     }
     pieces
         .retain(|piece| !is_statement(piece) || last.get(&key(piece)) == Some(&(piece.step, piece.position)));
+}
+
+/// Makes all but the newest of equal result lines fillers. Lines of code stay, because they belong to a place in a file.
+fn devalue_repeated_lines(pieces: &mut [Piece<'_>]) {
+    let mut newer: BTreeSet<&str> = BTreeSet::new();
+    for piece in pieces.iter_mut().rev().filter(|piece| piece.kind == PieceKind::Line && !piece.is_code) {
+        if !newer.insert(piece.text.trim()) {
+            (piece.score, piece.weight) = (0.0, 0.0);
+        }
+    }
 }
 
 /// An entry of the segment.
