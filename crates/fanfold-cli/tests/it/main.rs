@@ -34,3 +34,4 @@ mod settings; //  files, environment, flags
 mod top; //       the status of a proxy
 mod observation; // log, metrics, status and spans of a proxy
 mod terminal_output; // output for people
+mod control_characters; // hostile text in that output
