@@ -153,12 +153,12 @@ fn init(is_user: bool, directory: &Path) -> Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
     }
-    output::write_file(&path, template().as_bytes())?;
+    output::write_file(&path, template(is_user).as_bytes())?;
     terminal::print_page(format!("{}\n", path.display()))
 }
 
 fn path(directory: &Path, is_json: bool) -> Result<()> {
-    let project = project_file(directory).unwrap_or_else(|| directory.join(PROJECT_FILE));
+    let project = project_file(directory, |_| ()).unwrap_or_else(|| directory.join(PROJECT_FILE));
     let mut page = Text::default();
     let mut all = serde_json::Map::new();
     for (name, path) in [("project", Some(project)), ("user", user_file())] {
