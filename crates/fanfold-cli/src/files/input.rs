@@ -66,7 +66,8 @@ fn read_stream(stream: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(MAX_STREAM + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_STREAM {
-        return Err(io::Error::other(format!("it does not end after {} bytes", thousands(MAX_STREAM))));
+        let message = format!("it does not end after {} bytes", thousands(MAX_STREAM));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
 }

@@ -117,6 +117,7 @@ fn an_endless_file_is_not_read_without_end() {
             "{}",
             ran.err
         );
+        assert!(ran.err.contains("hint: give a regular file"), "{}", ran.err);
     }
 }
 
