@@ -4,6 +4,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::commands::Command;
 use crate::settings::{ColorFlag, Options};
+use crate::terminal::{self, visible_line};
 
 /// Folds a conversation so that it fits a model's context window, and recalls every folded part byte for byte.
 #[derive(Debug, Parser)]
@@ -24,9 +25,9 @@ pub(crate) struct Cli {
 impl Cli {
     /// Parses the arguments of this process. Exits with a message if they are wrong.
     pub(crate) fn read() -> Cli {
-        let matches = Cli::command().get_matches();
+        let matches = Cli::command().try_get_matches().unwrap_or_else(|error| exit(&error));
         #[cfg_attr(not(feature = "network"), expect(unused_mut))]
-        let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error));
         #[cfg(feature = "network")]
         if let (Command::Serve(args), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
             args.ignore_environment_of_shared_proxy(matches);
@@ -40,4 +41,16 @@ impl Cli {
         self.color.set(&mut options);
         options
     }
+}
+
+/// Prints an error in the arguments, or the help that was asked for, and exits.
+fn exit(error: &clap::Error) -> ! {
+    let message = error.render().to_string();
+    let is_clean = message.lines().all(|line| visible_line(line) == line);
+    if !is_clean {
+        // clap would print the arguments as they are.
+        terminal::print_message(message);
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }

@@ -93,6 +93,7 @@ pub(crate) fn not_read(path: &Path, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "check the path; `-` reads a conversation from stdin",
         io::ErrorKind::IsADirectory => "give a file, not a directory",
+        io::ErrorKind::FileTooLarge => "give a regular file, which may be longer",
         _ => "check the permissions of the file",
     };
     Failure::new(format!("{} could not be read: {}", path.display(), reason(error)), hint)

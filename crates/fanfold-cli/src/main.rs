@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use crate::cli::Cli;
 use crate::failure::{Failure, Result};
 use crate::settings::Settings;
-use crate::terminal::{Reporter, paint, style};
+use crate::terminal::{Reporter, paint, style, text};
 
 fn main() -> ExitCode {
     files::size_limit::ignore_signal();
@@ -55,12 +55,12 @@ fn run(cli: &Cli) -> Result<ExitCode> {
 
 /// Prints the error, its cause and its hint.
 fn report(failure: &Failure) {
-    let mut text = format!("{} {failure}\n", paint(style::ERROR, "error:"));
+    let mut message = text![paint(style::ERROR, "error:"), format!(" {failure}\n")];
     if let Some(cause) = failure.cause() {
-        text.push_str(&format!("  because {cause}\n"));
+        message.push(format!("  because {cause}\n"));
     }
     if let Some(hint) = failure.hint() {
-        text.push_str(&format!("\n{} {hint}\n", paint(style::HINT, "hint:")));
+        message.push(text!["\n", paint(style::HINT, "hint:"), format!(" {hint}\n")]);
     }
-    terminal::print_message(&text);
+    terminal::print_message(message);
 }

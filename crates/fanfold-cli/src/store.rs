@@ -99,6 +99,15 @@ pub(crate) fn profile_file(profile: &str) -> Result<PathBuf> {
     Ok(folder()?.join(format!("{profile}.db")))
 }
 
+/// True if an address contains a password.
+pub(crate) fn has_password(address: &str) -> bool {
+    let Some((_, rest)) = address.split_once("://") else { return false };
+    let (authority, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let credentials = authority.rsplit_once('@').map_or("", |(credentials, _)| credentials);
+    let is_in_query = query.split('&').any(|field| field.starts_with("password="));
+    is_in_query || credentials.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+}
+
 /// The address without its password, for messages.
 pub(crate) fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
@@ -137,5 +146,19 @@ mod tests {
         check("postgres://me@host/kept", "postgres://me@host/kept");
         check("kept.db", "kept.db");
         check("memory:", "memory:");
+    }
+
+    #[test]
+    fn passwords_are_recognised() {
+        for address in
+            ["postgres://me:s3@cr3t@host:5432/kept", "postgres://me@host/kept?sslmode=require&password=x"]
+        {
+            assert!(has_password(address), "{address}");
+        }
+        for address in
+            ["postgres://me@host:5432/kept?sslmode=require", "postgres://me:@host/kept", "C:\\a@b:c.db"]
+        {
+            assert!(!has_password(address), "{address}");
+        }
     }
 }

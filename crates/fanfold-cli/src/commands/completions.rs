@@ -21,5 +21,5 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs, _: &Options, _: Reporter) -> Result<()> {
     let mut script = Vec::new();
     generate(args.shell, &mut Cli::command(), "fanfold", &mut script);
-    terminal::print_data(&String::from_utf8_lossy(&script))
+    terminal::print_page(&*String::from_utf8_lossy(&script))
 }

@@ -13,7 +13,7 @@ use crate::settings::{
 };
 use crate::setup::terms;
 use crate::store;
-use crate::terminal::{self, Reporter, paint, style};
+use crate::terminal::{self, Reporter, Text, paint, style, text};
 
 /// Show, describe or create settings
 #[derive(Debug, Args)]
@@ -114,17 +114,19 @@ fn shown_settings(settings: &Settings) -> Vec<ShownSetting> {
 }
 
 fn show_page(all: &[ShownSetting]) -> Result<()> {
-    let mut page = String::new();
+    let mut page = Text::default();
     for ShownSetting { name, value, source, rule } in all {
         let source = source.as_deref().unwrap_or("not set");
         let line = match (value, rule) {
-            (Some(value), _) => format!("{name:<15} {value:<20} {}\n", paint(style::DIM, source)),
-            (None, Some(rule)) => format!("{name:<15} {}\n", paint(style::DIM, format!("{source}: {rule}"))),
-            (None, None) => format!("{name:<15} {}\n", paint(style::DIM, source)),
+            (Some(value), _) => text![format!("{name:<15} {value:<20} "), paint(style::DIM, source)],
+            (None, Some(rule)) => {
+                text![format!("{name:<15} "), paint(style::DIM, format!("{source}: {rule}"))]
+            }
+            (None, None) => text![format!("{name:<15} "), paint(style::DIM, source)],
         };
-        page.push_str(&line);
+        page.push_line(line);
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
 fn show_json(all: &[ShownSetting]) -> Result<()> {
@@ -151,20 +153,20 @@ fn init(is_user: bool, directory: &Path) -> Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| not_written(&path, &error))?;
     }
-    output::write_file(&path, template().as_bytes())?;
-    terminal::print_data(&format!("{}\n", path.display()))
+    output::write_file(&path, template(is_user).as_bytes())?;
+    terminal::print_page(format!("{}\n", path.display()))
 }
 
 fn path(directory: &Path, is_json: bool) -> Result<()> {
-    let project = project_file(directory).unwrap_or_else(|| directory.join(PROJECT_FILE));
-    let mut page = String::new();
+    let project = project_file(directory, |_| ()).unwrap_or_else(|| directory.join(PROJECT_FILE));
+    let mut page = Text::default();
     let mut all = serde_json::Map::new();
     for (name, path) in [("project", Some(project)), ("user", user_file())] {
         let Some(path) = path else { continue };
         let exists = path.is_file();
         all.insert(name.to_owned(), json!({ "path": path, "exists": exists }));
         let remark = if exists { "" } else { "  (does not exist)" };
-        page.push_str(&format!("{name:<8} {}{}\n", path.display(), paint(style::DIM, remark)));
+        page.push_line(text![format!("{name:<8} {}", path.display()), paint(style::DIM, remark)]);
     }
-    if is_json { terminal::print_json(&Value::Object(all)) } else { terminal::print_page(&page) }
+    if is_json { terminal::print_json(&Value::Object(all)) } else { terminal::print_page(page) }
 }

@@ -11,7 +11,7 @@ use crate::failure::{Result, not_decoded};
 use crate::report::{receipt_json, receipt_text, size_chart};
 use crate::settings::{Options, Size};
 use crate::setup::terms;
-use crate::terminal::{self, Reporter, paint, style};
+use crate::terminal::{self, Reporter, Text, paint, style, text};
 
 /// Fold an example conversation
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ const MAX_LINES: usize = 6;
 
 pub(crate) fn run(args: &DemoArgs, _: &Options, _: Reporter) -> Result<()> {
     if args.print {
-        return terminal::print_data(EXAMPLE);
+        return terminal::print_body(EXAMPLE);
     }
     let (conversation, changes) =
         decode(EXAMPLE, None).map_err(|error| not_decoded("the example", &error))?;
@@ -56,18 +56,18 @@ pub(crate) fn run(args: &DemoArgs, _: &Options, _: Reporter) -> Result<()> {
     }
     let page = match view {
         ViewOrFault::View(view) => page(&followed, &view),
-        ViewOrFault::Fault(fault) => format!("the view violates an invariant: {fault}\n"),
+        ViewOrFault::Fault(fault) => Text::from(format!("the view violates an invariant: {fault}\n")),
     };
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
-fn page(followed: &FoldedConversation, view: &View) -> String {
+fn page(followed: &FoldedConversation, view: &View) -> Text {
     let session = &*followed.session;
     let width = terminal::width();
     let n_messages = followed.conversation.messages().len();
     let n_steps = session.transcript().entries().iter().filter(|entry| entry.step().is_some()).count();
     let budget = session.budget();
-    let mut out = String::new();
+    let mut out = Text::default();
     let _ = writeln!(
         out,
         "An agent fixes a small project in {n_steps} steps: {n_messages} messages, {} tokens.",
@@ -79,13 +79,13 @@ fn page(followed: &FoldedConversation, view: &View) -> String {
         budget.window(),
         budget.reserve()
     );
-    out.push_str(&size_chart::before_and_after(followed, view, width));
-    out.push('\n');
+    out.push(size_chart::before_and_after(followed, view, width));
+    out.push("\n");
     match session.ledger().receipts().last() {
-        None => out.push_str(&receipt_text::session(session)),
+        None => out.push(receipt_text::session(session)),
         Some(receipt) => {
-            out.push_str(&receipt_text::fold(session.ledger().receipts().len(), receipt));
-            out.push_str(&recall_example(session, view, width));
+            out.push(receipt_text::fold(session.ledger().receipts().len(), receipt));
+            out.push(recall_example(session, view, width));
         }
     }
     let _ = writeln!(out, "\n`fanfold demo --print` prints the example. To fold a conversation of your own:");
@@ -94,22 +94,18 @@ fn page(followed: &FoldedConversation, view: &View) -> String {
 }
 
 /// One fold: its stub in the view, and its original.
-fn recall_example(session: &dyn Engine, view: &View, width: usize) -> String {
-    let Some((handle, original)) = largest_original(session, view) else { return String::new() };
-    let Ok(content) = session.recall(handle, &Extent::Whole) else { return String::new() };
+fn recall_example(session: &dyn Engine, view: &View, width: usize) -> Text {
+    let Some((handle, original)) = largest_original(session, view) else { return Text::default() };
+    let Ok(content) = session.recall(handle, &Extent::Whole) else { return Text::default() };
     let name = handle.to_string();
     let stub = view.items.iter().filter_map(note_text).flat_map(str::lines).find(|line| line.contains(&name));
-    let mut out = String::new();
     let title = paint(style::BOLD, "a recalled fold");
-    let _ = writeln!(out, "\n{title}, as printed by `fanfold recall FILE {name}`");
-    let _ = writeln!(
-        out,
-        "  sent     {}",
-        paint(style::RECORD, truncate(stub.unwrap_or_default().trim(), width - 11))
-    );
+    let mut out = text!["\n", title, format!(", as printed by `fanfold recall FILE {name}`\n  sent     ")];
+    out.push_line(paint(style::RECORD, truncate(stub.unwrap_or_default().trim(), width - 11)));
     for (i, line) in content.lines().take(MAX_LINES).enumerate() {
         let label = if i == 0 { "original" } else { "" };
-        let _ = writeln!(out, "  {label:<8} {}", paint(style::TAIL, truncate(line, width - 11)));
+        out.push(format!("  {label:<8} "));
+        out.push_line(paint(style::TAIL, truncate(line, width - 11)));
     }
     let n_more = content.lines().count().saturating_sub(MAX_LINES);
     let is_exact = original.iter().all(|entry| {

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::settings::{Options, StoreFlags};
 use crate::setup::terms::restore;
 use crate::store;
-use crate::terminal::{self, Reporter, count, paint, style};
+use crate::terminal::{self, Reporter, Text, count, paint, style, text};
 
 /// Check the store: every message, every fold, the index
 #[derive(Debug, Args)]
@@ -116,17 +116,17 @@ fn report(health: &Health, args: &DoctorArgs) -> Result<()> {
         terminal::print_json(&json!({ "sessions": health.n_sessions, "handles": health.n_handles,
             "requests": health.n_requests, "findings": findings, "well": n_left == 0 }))?;
     } else {
-        let mut page = String::new();
-        for (text, repair) in &health.findings {
+        let mut page = Text::default();
+        for (finding, repair) in &health.findings {
             let mark = if *repair == RepairStatus::Done { style::HINT } else { style::WARNING };
-            page.push_str(&format!("{} {text}\n", paint(mark, "-")));
+            page.push_line(text![paint(mark, "-"), " ", finding]);
         }
         let requests =
             if args.requests { format!(", {}", count(health.n_requests, "request")) } else { String::new() };
         let (sessions, handles) = (count(health.n_sessions, "session"), count(health.n_handles, "handle"));
-        page.push_str(&format!("{sessions}, {handles}{requests}: "));
-        page.push_str(if n_left == 0 { "no problems\n" } else { "see above\n" });
-        terminal::print_page(&page)?;
+        page.push(format!("{sessions}, {handles}{requests}: "));
+        page.push(if n_left == 0 { "no problems\n" } else { "see above\n" });
+        terminal::print_page(page)?;
     }
     if n_left == 0 {
         return Ok(());

@@ -17,7 +17,7 @@ use crate::settings::{Options, StoreFlags};
 use crate::store;
 use crate::terminal::log::{self, LogFormat, LogLevel};
 use crate::terminal::signals::Signals;
-use crate::terminal::{Reporter, paint, style};
+use crate::terminal::{Reporter, paint, style, text};
 
 const HELP: &str = "\
 Three read-only tools for any agent that speaks MCP: search (messages of any session),
@@ -119,7 +119,8 @@ async fn on_http(
     })?;
     let address = listener.local_addr()?;
     let mut signals = Signals::listen();
-    reporter.line(&format!("{} http://{address}{}, store {store}", paint(style::BOLD, "MCP at"), PATHS[0]));
+    reporter
+        .line(text![paint(style::BOLD, "MCP at"), format!(" http://{address}{}, store {store}", PATHS[0])]);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(fanfold_mcp::listen(server, access, listener, async {
         drop(stopped.await);

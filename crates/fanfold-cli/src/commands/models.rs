@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Result};
 use crate::settings::{Options, nearest};
 use crate::setup::terms;
-use crate::terminal::{self, Reporter, paint, style};
+use crate::terminal::{self, Reporter, Text, paint, style, text};
 
 const HELP: &str = "\
 A local server may run a model with a smaller window than the one it was trained
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ModelsArgs, options: &Options, _: Reporter) -> Result<(
         return if args.json {
             terminal::print_json(&models.all().map(|model| model_json(model, &models)).collect())
         } else {
-            terminal::print_page(&table(&models))
+            terminal::print_page(table(&models))
         };
     };
     let known = models.find(name);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ModelsArgs, options: &Options, _: Reporter) -> Result<(
         let known = known.map(|known| model_json(known, &models));
         return terminal::print_json(&json!({ "model": name, "table": known, "server": served }));
     }
-    terminal::print_page(&model_page(name, known, &models, args.url.as_deref().zip(served)))
+    terminal::print_page(model_page(name, known, &models, args.url.as_deref().zip(served)))
 }
 
 /// Parses an API style, which has the name of the provider that introduced it.
@@ -97,11 +97,11 @@ fn unknown(models: &Models, name: &str) -> Failure {
     Failure::new(format!("the window of `{name}` is not known"), hint)
 }
 
-fn table(models: &Models) -> String {
+fn table(models: &Models) -> Text {
     let head = format!("{:<26} {:>10} {:>9}  {}", "model prefix", "window", "output", "tokenizer");
-    let mut page = paint(style::BOLD, head.trim_end()) + "\n";
+    let mut page = text![paint(style::BOLD, head.trim_end()), "\n"];
     for model in models.all() {
-        page.push_str(&format!(
+        page.push(format!(
             "{:<26} {:>10} {:>9}  {}{}\n",
             model.pattern,
             model.window.to_string(),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::failure::{Failure, Result};
 use crate::settings::{Options, nearest};
 use crate::setup::terms;
-use crate::terminal::{self, Reporter, paint, style};
+use crate::terminal::{self, Reporter, Text, paint, style, text};
 
 /// Show what providers charge, and how their caches match
 #[derive(Debug, Args)]
@@ -28,14 +28,14 @@ pub(crate) fn run(args: &PricesArgs, options: &Options, _: Reporter) -> Result<(
             let why = why(found, model);
             terminal::print_json(&json!({ "model": model, "why": why, "price": found.price }))
         } else {
-            terminal::print_page(&price_page(found, model))
+            terminal::print_page(price_page(found, model))
         };
     }
     if args.json {
         let all: Vec<&Price> = prices.all().collect();
         return terminal::print_json(&json!(all));
     }
-    terminal::print_page(&table(&prices))
+    terminal::print_page(table(&prices))
 }
 
 /// The row of a model, or the row of this name.
@@ -51,19 +51,19 @@ pub(crate) fn find<'p>(prices: &'p PriceTable, name: &str) -> Result<PriceLookup
     })
 }
 
-fn table(prices: &PriceTable) -> String {
+fn table(prices: &PriceTable) -> Text {
     let head = format!(
         "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {:<9}  {}\n",
         "model", "input", "output", "write", "read", "lifetime", "match", "minimum", "source", "cliffs"
     );
-    let mut page = paint(style::BOLD, head.trim_end()) + "\n";
+    let mut page = text![paint(style::BOLD, head.trim_end()), "\n"];
     let mut provider = "";
     for price in prices.all() {
         if price.provider != provider {
             provider = &price.provider;
-            page.push_str(&format!("{}\n", paint(style::DIM, provider)));
+            page.push_line(paint(style::DIM, provider));
         }
-        page.push_str(&format!(
+        page.push(format!(
             "{:<24} {:>7} {:>7} {:>6} {:>6} {:>8} {:>7} {:>7}  {:<9}  {}\n",
             price.name,
             dollars(price.base),
@@ -77,7 +77,7 @@ fn table(prices: &PriceTable) -> String {
             cliffs(price),
         ));
     }
-    page.push_str(
+    page.push(
         "\nDollars per million tokens; cache writes and reads as multiples of the input price. Sources: published by the\n\
          provider; cache: only the terms of the cache are published; disputed: published lists differ; settings: yours;\n\
          none: unknown.\n",

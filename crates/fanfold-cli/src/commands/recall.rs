@@ -11,7 +11,7 @@ use super::conversation::open;
 use crate::failure::{Failure, Result};
 use crate::settings::{FoldFlags, Options, StoreFlags};
 use crate::store;
-use crate::terminal::{self, Reporter};
+use crate::terminal::{self, RawFlag, Reporter};
 
 /// Print a folded part of a conversation, byte for byte
 #[derive(Debug, Args)]
@@ -43,6 +43,8 @@ pub(crate) struct RecallArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    raw: RawFlag,
+    #[command(flatten)]
     pub(super) fold: FoldFlags,
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &RecallArgs, options: &Options, reporter: Reporter) -> R
         let handle = handle.map(|handle| handle.to_string());
         return terminal::print_json(&json!({ "handle": handle, "content": content }));
     }
-    terminal::print_data(&content)
+    terminal::print_original(&content, args.raw.controls())
 }
 
 fn parse_handle(text: &str) -> std::result::Result<Handle, String> {

@@ -13,7 +13,7 @@ use fanfold_store::{Millis, OpenMode, Store, StoreError};
 use crate::failure::{Failure, Result};
 use crate::settings::{Options, StoreFlags};
 use crate::store;
-use crate::terminal::{self, Reporter, paint, style};
+use crate::terminal::{self, RawFlag, Reporter, Text, paint, style, text};
 
 const HELP: &str = "\
 All words must match; \"in quotes\" matches a phrase, wor* a prefix, one OR other either
@@ -77,6 +77,8 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    raw: RawFlag,
+    #[command(flatten)]
     pub(super) store: StoreFlags,
 }
 
@@ -101,7 +103,7 @@ pub(crate) fn run(args: &SearchArgs, options: &Options, reporter: Reporter) -> R
     };
     let search = Searcher { store: engine.store(), profiles: &OtherProfiles, caller };
     if args.json {
-        return terminal::print_data(&format!("{:#}\n", search.answer_json(&request)));
+        return terminal::print_own_json(format_args!("{:#}", search.answer_json(&request)));
     }
     let page = match search.answer(&request).map_err(|error| search_failure(&error))? {
         SearchReply::Discover(found) => results_page(&found),
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &SearchArgs, options: &Options, reporter: Reporter) -> R
         SearchReply::Read(read) => session_page(&read),
         SearchReply::Browse(browse) => sessions_page(&browse),
     };
-    terminal::print_page(&page)
+    terminal::print_text(page, args.raw.controls())
 }
 
 fn request(args: &SearchArgs, engine: &SessionEngine) -> Result<SearchRequest> {
@@ -152,57 +154,50 @@ fn search_failure(error: &SearchError) -> Failure {
     Failure::new(message, hint)
 }
 
-fn results_page(found: &DiscoverReply) -> String {
-    let mut page = String::new();
+fn results_page(found: &DiscoverReply) -> Text {
+    let mut page = Text::default();
     for result in &found.results {
         heading(&mut page, result);
-        let _ = writeln!(page, "    {}", highlight(&result.snippet));
+        page.push_line(text!["    ", highlight(&result.snippet)]);
     }
     if let Some(message) = &found.message {
         let _ = writeln!(page, "{message}");
     } else if found.results.is_empty() {
-        page.push_str("no results\n");
+        page.push("no results\n");
     }
     page
 }
 
-fn heading(page: &mut String, result: &DiscoveredSession) {
-    let title = result
-        .meta
-        .title
-        .as_deref()
-        .map_or_else(String::new, |title| format!("  {}", paint(style::BOLD, title)));
-    let folded = if result.folded { "  (folded)" } else { "" };
+fn heading(page: &mut Text, result: &DiscoveredSession) {
     let number = result.match_message_id.map_or_else(String::new, |number| format!("  message {number}"));
-    let _ = writeln!(
-        page,
-        "{}  {}  {}{number}, {}{title}{folded}",
-        paint(style::HANDLE, &result.session_id),
-        result.meta.when,
-        result.meta.source,
-        result.matched_role
-    );
+    let (when, source, role) = (&result.meta.when, &result.meta.source, &result.matched_role);
+    page.push(paint(style::HANDLE, &result.session_id));
+    page.push(format!("  {when}  {source}{number}, {role}"));
+    if let Some(title) = &result.meta.title {
+        page.push(text!["  ", paint(style::BOLD, title)]);
+    }
+    page.push_line(if result.folded { "  (folded)" } else { "" });
     for fork in &result.also_in {
         let _ = writeln!(page, "    also in {fork}");
     }
 }
 
 /// Replaces the markers around matches by colours.
-fn highlight(snippet: &str) -> String {
-    let mut out = String::new();
+fn highlight(snippet: &str) -> Text {
+    let mut out = Text::default();
     for (i, part) in snippet.replace('\n', " ").split(">>>").enumerate() {
         match part.split_once("<<<").filter(|_| i > 0) {
-            Some((found, rest)) => out.push_str(&format!("{}{rest}", paint(style::HINT, found))),
-            None => out.push_str(part),
+            Some((found, rest)) => out.push(text![paint(style::HINT, found), rest]),
+            None => out.push(part),
         }
     }
     out
 }
 
-fn scroll_page(scroll: &ScrollReply) -> String {
-    let mut page = String::new();
+fn scroll_page(scroll: &ScrollReply) -> Text {
+    let mut page = Text::default();
     if let Some(warning) = &scroll.warning {
-        let _ = writeln!(page, "{} {warning}", paint(style::WARNING, "note:"));
+        page.push_line(text![paint(style::WARNING, "note:"), " ", warning]);
     }
     omitted(&mut page, scroll.messages_before, "before");
     scroll.messages.iter().for_each(|message| message_lines(&mut page, message));
@@ -210,14 +205,14 @@ fn scroll_page(scroll: &ScrollReply) -> String {
     page
 }
 
-fn omitted(page: &mut String, n: u32, position: &str) {
+fn omitted(page: &mut Text, n: u32, position: &str) {
     if n > 0 {
-        let _ = writeln!(page, "{}", paint(style::DIM, format!("… {n} messages {position}")));
+        page.push_line(paint(style::DIM, format!("… {n} messages {position}")));
     }
 }
 
-fn session_page(read: &ReadReply) -> String {
-    let mut page = String::new();
+fn session_page(read: &ReadReply) -> Text {
+    let mut page = Text::default();
     let mut next = 0;
     for message in &read.messages {
         omitted(&mut page, message.position.saturating_sub(next), "left out");
@@ -230,38 +225,30 @@ fn session_page(read: &ReadReply) -> String {
     page
 }
 
-fn message_lines(page: &mut String, message: &DisplayMessage) {
+fn message_lines(page: &mut Text, message: &DisplayMessage) {
     let at = Millis((message.timestamp * 1000.0) as i64);
-    let mark = if message.anchor { paint(style::HINT, ">") } else { " ".to_owned() };
-    let role = paint(style::BOLD, message.role);
-    let _ = writeln!(page, "{mark} {:>6}  {at}  {role}", message.id);
+    let mark = if message.anchor { paint(style::HINT, ">") } else { Text::from(" ") };
+    let number = format!(" {:>6}  {at}  ", message.id);
+    page.push_line(text![mark, number, paint(style::BOLD, message.role)]);
     let lines: Vec<&str> = message.content.lines().collect();
     for line in lines.iter().take(MAX_LINES) {
         let short: String = line.chars().take(MAX_LINE_LENGTH).collect();
         let _ = writeln!(page, "            {short}");
     }
     if lines.len() > MAX_LINES {
-        let _ = writeln!(
-            page,
-            "            {}",
-            paint(style::DIM, format!("… {} lines", lines.len() - MAX_LINES))
-        );
+        let more = format!("… {} lines", lines.len() - MAX_LINES);
+        page.push_line(text!["            ", paint(style::DIM, more)]);
     }
 }
 
-fn sessions_page(browse: &BrowseReply) -> String {
-    let mut page = String::new();
+fn sessions_page(browse: &BrowseReply) -> Text {
+    let mut page = Text::default();
     for one in &browse.results {
         let at = Millis((one.last_active * 1000.0) as i64).to_string();
         let title = one.title.as_deref().unwrap_or(&one.preview);
-        let _ = writeln!(
-            page,
-            "{}  {}  {:>6} messages  {:<8} {title}",
-            paint(style::HANDLE, &one.session_id),
-            &at[..16],
-            one.message_count,
-            one.source
-        );
+        page.push(paint(style::HANDLE, &one.session_id));
+        let _ =
+            writeln!(page, "  {}  {:>6} messages  {:<8} {title}", &at[..16], one.message_count, one.source);
     }
     if browse.results.is_empty() {
         let _ = writeln!(page, "{}", browse.message);

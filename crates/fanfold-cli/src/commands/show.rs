@@ -13,7 +13,7 @@ use crate::failure::Result;
 use crate::report::receipt_text;
 use crate::settings::{FoldFlags, Options, StoreFlags};
 use crate::store;
-use crate::terminal::{self, Reporter};
+use crate::terminal::{self, RawFlag, Reporter};
 
 /// Print a conversation as text, message by message
 #[derive(Debug, Args)]
@@ -36,6 +36,8 @@ pub(crate) struct ShowArgs {
     /// Print JSON: the text and its size in tokens
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    raw: RawFlag,
     #[command(flatten)]
     pub(super) fold: FoldFlags,
 }
@@ -63,7 +65,7 @@ fn print(followed: &mut FoldedConversation, args: &ShowArgs, reporter: Reporter)
     }
     let session = &*followed.session;
     if args.explain {
-        terminal::print_message(&receipt_text::session(session));
+        terminal::print_message(receipt_text::session(session));
     }
     let transcript = session.transcript();
     let (tokens, text) = match view.transpose()? {
@@ -77,5 +79,5 @@ fn print(followed: &mut FoldedConversation, args: &ShowArgs, reporter: Reporter)
     if args.json {
         return terminal::print_json(&json!({ "tokens": tokens.0, "text": text }));
     }
-    terminal::print_data(&text)
+    terminal::print_text(text, args.raw.controls())
 }

@@ -1,5 +1,6 @@
 //! Writes files atomically.
 
+use std::fs::Permissions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use crate::failure::{Result, not_written};
 
 /// Writes a file atomically: a temporary file in the same directory, renamed when it is complete.
 ///
+/// A new file is readable by its owner only, because it may contain a conversation; a replaced one keeps its permissions.
 /// A path that is not a regular file, such as `/dev/null` or a named pipe, is written to directly.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     let not_written = |error: std::io::Error| not_written(path, &error);
@@ -16,21 +18,26 @@ pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<()> {
         return std::fs::write(&target, content).map_err(not_written);
     }
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".fanfold-");
-    // A new file gets the permissions that the umask leaves, a replaced one keeps its own.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(directory_of(&target)).map_err(not_written)?;
-    if let Some(metadata) = metadata {
-        file.as_file().set_permissions(metadata.permissions()).map_err(not_written)?;
+    let mut file = builder.prefix(".fanfold-").tempfile_in(directory_of(&target)).map_err(not_written)?;
+    if let Some(permissions) = metadata.map_or_else(private, |metadata| Some(metadata.permissions())) {
+        file.as_file().set_permissions(permissions).map_err(not_written)?;
     }
     file.write_all(content).map_err(not_written)?;
     file.as_file().sync_all().map_err(not_written)?;
     file.persist(&target).map_err(|error| not_written(error.error))?;
     Ok(())
+}
+
+/// The permissions of a new file, whatever the umask.
+#[cfg(unix)]
+fn private() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Some(Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private() -> Option<Permissions> {
+    None
 }
 
 /// True if two paths name the same regular file, or would once it exists.

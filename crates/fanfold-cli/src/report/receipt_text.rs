@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use fanfold_core::{Engine, Feedback, FoldReport, FoldTarget, Notice, Place, Receipt, Tokens};
 
-use crate::terminal::{paint, style};
+use crate::terminal::{Text, paint, style, text};
 
 /// Describes every fold of a session, or why there was none.
-pub(crate) fn session(session: &dyn Engine) -> String {
+pub(crate) fn session(session: &dyn Engine) -> Text {
     let receipts = session.ledger().receipts();
     if receipts.is_empty() {
-        return why_nothing(session);
+        return Text::from(why_nothing(session));
     }
-    let mut out: String = receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect();
+    let mut out: Text = receipts.iter().enumerate().map(|(i, receipt)| fold(i + 1, receipt)).collect();
     if let Some(weighed) = session.weighed() {
         let _ = writeln!(out, "next fold: {weighed}");
     }
@@ -38,17 +38,16 @@ fn why_nothing(session: &dyn Engine) -> String {
 }
 
 /// Describes one fold in a few lines.
-pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
-    let mut out = String::new();
-    let head = paint(style::BOLD, format!("fold {number}"));
+pub(crate) fn fold(number: usize, receipt: &Receipt) -> Text {
+    let mut out = paint(style::BOLD, format!("fold {number}"));
     let (before, after, at) = (receipt.before, receipt.after, receipt.at);
-    let _ = writeln!(out, "{head} after entry {}: {before} → {after} tokens", at.saturating_sub(1));
+    let _ = writeln!(out, " after entry {}: {before} → {after} tokens", at.saturating_sub(1));
     let _ = writeln!(out, "  why      {}", receipt.reason);
     let _ = writeln!(out, "  stage    {}", receipt.stage);
     for (i, pass) in receipt.passes.iter().enumerate() {
         let label = if i == 0 { "passes" } else { "" };
-        let won = paint(style::TAIL, format!("−{}", pass.saved));
-        let _ = writeln!(out, "  {label:<8} {:<12} {:>5} folded  {won}", pass.pass, pass.n_folded);
+        let _ = write!(out, "  {label:<8} {:<12} {:>5} folded  ", pass.pass, pass.n_folded);
+        out.push_line(paint(style::TAIL, format!("−{}", pass.saved)));
     }
     let rewritten = receipt.rewritten;
     if rewritten == Tokens::ZERO {
@@ -62,8 +61,8 @@ pub(crate) fn fold(number: usize, receipt: &Receipt) -> String {
     let _ = writeln!(out, "  won      {} tokens of room", receipt.saved());
     if !receipt.user_text.is_empty() {
         let entries: Vec<String> = receipt.user_text.iter().map(|entry| entry.0.to_string()).collect();
-        let text = format!("user messages were shortened: entries {}", entries.join(", "));
-        let _ = writeln!(out, "  {}", paint(style::WARNING, text));
+        let warning = format!("user messages were shortened: entries {}", entries.join(", "));
+        out.push_line(text!["  ", paint(style::WARNING, warning)]);
     }
     out
 }

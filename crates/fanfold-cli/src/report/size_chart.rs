@@ -1,12 +1,10 @@
 //! Charts of sizes: the view before and after folding, and its growth.
 
-use std::fmt::Write as _;
-
 use anstyle::Style;
 use fanfold_core::{Item, Tokens, Transcript, View, recount};
 use fanfold_engine::{FoldedConversation, Sizes};
 
-use crate::terminal::{paint, style};
+use crate::terminal::{Text, paint, style, text};
 
 /// A part of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +38,7 @@ impl Part {
 const CONDENSING: [&str; 4] = ["condense", "squeeze", "arguments", "truncate"];
 
 /// The view before and after folding against the room, and its growth.
-pub(crate) fn before_and_after(followed: &FoldedConversation, view: &View, width: usize) -> String {
+pub(crate) fn before_and_after(followed: &FoldedConversation, view: &View, width: usize) -> Text {
     let transcript = followed.session.transcript();
     let room = followed.session.budget().room();
     let before =
@@ -49,22 +47,25 @@ pub(crate) fn before_and_after(followed: &FoldedConversation, view: &View, width
     let max = transcript.total().max(room).max(view.tokens);
     let bar_width = width.saturating_sub(LABEL + 10);
     let scale = Scale { max, width: bar_width };
-    let mut out = String::new();
-    let _ = writeln!(out, "{:<LABEL$}{} {}", "before", scale.bar(&before), transcript.total());
-    let _ = writeln!(out, "{:<LABEL$}{} {}", "after", scale.bar(&after), view.tokens);
-    let mark = scale.cells(room).saturating_sub(1);
-    let _ = writeln!(out, "{:<LABEL$}{}{} {}", "room", " ".repeat(mark), paint(style::BOLD, "▲"), room);
-    let legend: Vec<String> = Part::ALL
-        .into_iter()
-        .filter_map(|part| {
-            let tokens: Tokens = after.iter().filter(|(other, _)| *other == part).map(|(_, n)| *n).sum();
-            let (name, sign, style) = part.appearance();
-            (tokens > Tokens::ZERO).then(|| format!("{} {name} {tokens}", paint(style, sign)))
-        })
-        .collect();
-    let _ = writeln!(out, "{:<LABEL$}{}", "", legend.join("  "));
+    let label = |label: &str| format!("{label:<LABEL$}");
+    let mut out = Text::default();
+    out.push_line(text![label("before"), scale.bar(&before), format!(" {}", transcript.total())]);
+    out.push_line(text![label("after"), scale.bar(&after), format!(" {}", view.tokens)]);
+    let mark = " ".repeat(scale.cells(room).saturating_sub(1));
+    out.push_line(text![label("room"), mark, paint(style::BOLD, "▲"), format!(" {room}")]);
+    out.push(label(""));
+    let mut separator = "";
+    for part in Part::ALL {
+        let tokens: Tokens = after.iter().filter(|(other, _)| *other == part).map(|(_, n)| *n).sum();
+        let (name, sign, style) = part.appearance();
+        if tokens > Tokens::ZERO {
+            out.push(text![separator, paint(style, sign), format!(" {name} {tokens}")]);
+            separator = "  ";
+        }
+    }
+    out.push("\n");
     if let Some(course) = &followed.size_history {
-        out.push_str(&growth(course, room, bar_width));
+        out.push(growth(course, room, bar_width));
     }
     out
 }
@@ -122,8 +123,8 @@ impl Scale {
     }
 
     /// A bar of parts. Each part with tokens gets at least one cell.
-    fn bar(&self, parts: &[(Part, Tokens)]) -> String {
-        let mut out = String::new();
+    fn bar(&self, parts: &[(Part, Tokens)]) -> Text {
+        let mut out = Text::default();
         let (mut sum, mut drawn) = (Tokens::ZERO, 0);
         for (part, tokens) in parts {
             sum += *tokens;
@@ -131,7 +132,7 @@ impl Scale {
             let n_cells = if *tokens > Tokens::ZERO { n_missing.max(1) } else { 0 };
             let (_, sign, style) = part.appearance();
             if n_cells > 0 {
-                out.push_str(&paint(style, sign.to_string().repeat(n_cells)));
+                out.push(paint(style, sign.to_string().repeat(n_cells)));
             }
             drawn += n_cells;
         }
@@ -140,10 +141,10 @@ impl Scale {
 }
 
 /// The size of the view over time, with folds marked below.
-fn growth(course: &[Sizes], room: Tokens, width: usize) -> String {
+fn growth(course: &[Sizes], room: Tokens, width: usize) -> Text {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     if course.len() < 2 {
-        return String::new();
+        return Text::default();
     }
     let columns = width.min(course.len());
     let (mut line, mut marks) = (String::new(), String::new());
@@ -158,10 +159,10 @@ fn growth(course: &[Sizes], room: Tokens, width: usize) -> String {
         marks.push(if n_folds > n_marked { '▲' } else { ' ' });
         n_marked = n_folds;
     }
-    let mut out = String::new();
-    let _ = writeln!(out, "{:<LABEL$}{line} of {room}", "growth");
+    let mut out = Text::from(format!("{:<LABEL$}{line} of {room}\n", "growth"));
     if n_marked > 0 {
-        let _ = writeln!(out, "{:<LABEL$}{} {n_marked}", "folds", paint(style::RECORD, marks));
+        let label = format!("{:<LABEL$}", "folds");
+        out.push_line(text![label, paint(style::RECORD, marks), format!(" {n_marked}")]);
     }
     out
 }

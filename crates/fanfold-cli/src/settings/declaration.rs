@@ -16,6 +16,16 @@ pub(crate) struct Setting {
     /// An example value in TOML, for `config init`.
     pub(super) example: &'static str,
     pub(crate) default: SettingDefault,
+    pub(super) scope: Scope,
+}
+
+/// Which files may set a setting. A project's file may come from someone else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Any file, because it only decides how conversations are folded.
+    Folding,
+    /// Only the user's own file, because it decides this.
+    User(&'static str),
 }
 
 /// The value of a setting that is not set.
@@ -32,7 +42,8 @@ pub(crate) enum SettingDefault {
 /// environment, precedence, `config show` and `config init`.
 ///
 /// A setting is one entry: its documentation (help text and schema), its name and type, the arguments of its clap
-/// attribute in brackets (`skip` if it has no flag), an example for `config init`, and its default for `config show`.
+/// attribute in brackets (`skip` if it has no flag), an example for `config init`, the files that may set it, and its
+/// default for `config show`.
 macro_rules! settings {
     (
         $(#[$about:meta])*
@@ -40,11 +51,11 @@ macro_rules! settings {
         $(
             $(#[$group_doc:meta])*
             flags $Group:ident {
-                $( $(#[$doc:meta])* $name:ident: $type:ty [$($flag:tt)*] = $example:literal, $default:expr; )*
+                $( $(#[$doc:meta])* $name:ident: $type:ty [$($flag:tt)*] = $example:literal, $scope:expr, $default:expr; )*
             }
         )*
-        user_tables { $( $(#[$table_attribute:meta])* $table:ident: $table_type:ty, decides $effect:literal; )* }
-        lists { $( $(#[$list_attribute:meta])* $list:ident: $list_type:ty; )* }
+        tables { $( $(#[$table_attribute:meta])* $table:ident: $table_type:ty, $table_scope:expr; )* }
+        lists { $( $(#[$list_attribute:meta])* $list:ident: $list_type:ty, $list_scope:expr; )* }
     ) => {
         $(#[$about])*
         #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -76,7 +87,12 @@ macro_rules! settings {
 
         /// Every setting with a single value.
         pub(crate) const SETTINGS: &[Setting] = &[
-            $($( Setting { name: stringify!($name), example: $example, default: $default }, )*)*
+            $($( Setting {
+                name: stringify!($name),
+                example: $example,
+                default: $default,
+                scope: $scope,
+            }, )*)*
         ];
 
         impl $Options {
@@ -109,14 +125,25 @@ macro_rules! settings {
                 taken
             }
 
-            /// The first table that only the user's own file may set, and what it decides.
-            pub(super) fn user_table(&self) -> Option<(&'static str, &'static str)> {
+            /// The names of the settings in use, and the files that may set each.
+            pub(super) fn scopes(&self) -> Vec<(&'static str, Scope)> {
+                let mut scopes = Vec::new();
+                $($(
+                    if self.$name.is_some() {
+                        scopes.push((stringify!($name), $scope));
+                    }
+                )*)*
                 $(
                     if self.$table != Default::default() {
-                        return Some((stringify!($table), $effect));
+                        scopes.push((stringify!($table), $table_scope));
                     }
                 )*
-                None
+                $(
+                    if !self.$list.is_empty() {
+                        scopes.push((stringify!($list), $list_scope));
+                    }
+                )*
+                scopes
             }
 
             /// The labels of what lists and tables hold, by their names.

@@ -11,8 +11,31 @@ use crate::failure::{Failure, Result, not_read};
 pub(crate) const PROJECT_FILE: &str = ".fanfold.toml";
 
 /// The project's file, in the directory or its nearest ancestor.
-pub(crate) fn project_file(from: &Path) -> Option<PathBuf> {
-    from.ancestors().map(|directory| directory.join(PROJECT_FILE)).find(|path| path.is_file())
+///
+/// A file of another user is passed to `ignore`: in a shared folder, it would apply to the work of all users.
+pub(crate) fn project_file(from: &Path, mut ignore: impl FnMut(&Path)) -> Option<PathBuf> {
+    let files = from.ancestors().map(|directory| directory.join(PROJECT_FILE)).filter(|path| path.is_file());
+    files.into_iter().find(|path| {
+        let is_own = is_own(path);
+        if !is_own {
+            ignore(path);
+        }
+        is_own
+    })
+}
+
+/// True if a file, and the link that leads to it, belong to the current user or to root.
+#[cfg(unix)]
+fn is_own(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = rustix::process::geteuid().as_raw();
+    let owners = [std::fs::symlink_metadata(path), std::fs::metadata(path)];
+    owners.into_iter().all(|metadata| metadata.is_ok_and(|metadata| [user, 0].contains(&metadata.uid())))
+}
+
+#[cfg(not(unix))]
+fn is_own(_path: &Path) -> bool {
+    true
 }
 
 /// The path of the user's file, whether it exists or not.

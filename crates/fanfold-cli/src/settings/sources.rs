@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use super::declaration::SettingDefault;
+use super::declaration::{Scope, SettingDefault};
 use super::options::{Options, SETTINGS};
 use super::{environment, file};
 use crate::failure::{Failure, Result};
+use crate::store;
 
 /// The address that the proxy listens on by default.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:7744";
+
+/// Arguments of a process are visible to all users of the machine, its environment is not.
+const PASSWORD_WARNING: &str = "other users of this machine can read the password in --store; \
+    set FANFOLD_STORE instead, or `store` in your own file (`fanfold config path`)";
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +53,21 @@ pub(crate) struct SettingValue {
 /// Reads the environment and the files, and merges them below the flags.
 pub(crate) fn read(flags: Options, directory: &Path) -> Result<Settings> {
     let mut settings = Settings::default();
+    let mut warnings = Vec::new();
+    if flags.store.as_deref().is_some_and(store::has_password) {
+        warnings.push(PASSWORD_WARNING.to_owned());
+    }
     settings.add(flags, &Source::Flag);
     settings.add(environment::read(&|name| std::env::var(name).ok())?, &Source::Environment);
-    if let Some(path) = file::project_file(directory) {
+    let project_file = file::project_file(directory, |path| {
+        warnings.push(format!(
+            "{} is ignored, because it belongs to another user; copy it to use it",
+            path.display()
+        ));
+    });
+    if let Some(path) = project_file {
         let options = file::read(&path)?;
-        refuse_user_tables(&options, &path)?;
+        refuse_user_settings(&options, &path)?;
         settings.add(options, &Source::File(path));
     }
     if let Some(path) = file::user_file().filter(|path| path.is_file()) {
@@ -60,14 +75,21 @@ pub(crate) fn read(flags: Options, directory: &Path) -> Result<Settings> {
     }
     let variables: Vec<String> =
         std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
-    settings.warnings = environment::misspelt(&variables, &settings.options);
+    warnings.extend(environment::misspelt(&variables, &settings.options));
+    settings.warnings = warnings;
     Ok(settings)
 }
 
 /// A project's file may come from someone else, so it must not decide where credentials and conversations go.
-fn refuse_user_tables(options: &Options, path: &Path) -> Result<()> {
-    let Some((table, effect)) = options.user_table() else { return Ok(()) };
-    let message = format!("{}: [{table}] is not allowed in a project's file", path.display());
+fn refuse_user_settings(options: &Options, path: &Path) -> Result<()> {
+    let decides = |(name, scope)| match scope {
+        Scope::Folding => None,
+        Scope::User(effect) => Some((name, effect)),
+    };
+    let Some((name, effect)) = options.scopes().into_iter().find_map(decides) else { return Ok(()) };
+    let is_table = SETTINGS.iter().all(|setting| setting.name != name);
+    let label = if is_table { format!("[{name}]") } else { format!("`{name}`") };
+    let message = format!("{}: {label} is not allowed in a project's file", path.display());
     let hint = format!("move it to your own file (`fanfold config path`): it decides {effect}");
     Err(Failure::new(message, hint))
 }

@@ -16,7 +16,8 @@ use std::path::Path;
 use fanfold_core::{Policy, Rules};
 use serde::Deserialize;
 
-use crate::failure::{Failure, Result, not_read};
+use crate::failure::{Failure, Result};
+use crate::files::input;
 
 #[derive(Debug, Deserialize)]
 struct Document {
@@ -37,8 +38,9 @@ struct RulesBlock {
 
 /// The policy `rules` with the settings of a file.
 pub(crate) fn read(path: &Path) -> Result<Policy> {
-    let text = std::fs::read_to_string(path).map_err(|error| not_read(path, &error))?;
-    Ok(Policy::rules_with(&parse(&text, &path.display().to_string())?))
+    let name = path.display().to_string();
+    let text = input::utf8(input::read_file(path)?, &name)?;
+    Ok(Policy::rules_with(&parse(&text, &name)?))
 }
 
 fn parse(text: &str, name: &str) -> Result<Rules> {

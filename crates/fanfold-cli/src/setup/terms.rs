@@ -294,7 +294,7 @@ pub(crate) fn leaked_counter(model: &str, models: &Models) -> &'static dyn Count
 
 #[cfg(feature = "tokenizer-json")]
 fn tokenizer(path: &Path) -> Result<&'static dyn Count> {
-    let bytes = std::fs::read(path).map_err(|error| crate::failure::not_read(path, &error))?;
+    let bytes = crate::files::input::read_file(path)?;
     let name = path.display().to_string();
     let tokenizer = fanfold_tokens::TokenizerJson::from_bytes(&bytes, &name).map_err(|error| {
         Failure::new(error.to_string(), "give the tokenizer.json of the model, or leave out `tokenizer`")

@@ -3,6 +3,7 @@
 //! Only events of fanfold itself are logged: at verbose levels, HTTP libraries log headers, which hold keys.
 
 use std::fmt::{self, Write as _};
+use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fanfold_store::Millis;
@@ -14,6 +15,8 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::controls::{escape_json, visible};
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -50,12 +53,16 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) {
         LogLevel::Trace => LevelFilter::TRACE,
     };
     let ours = Targets::new().with_target("fanfold", level);
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false);
     let layer = match format {
-        LogFormat::Human => layer.event_format(HumanFormat).boxed(),
-        LogFormat::Json => {
-            layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
-        }
+        LogFormat::Human => layer.with_writer(io::stderr).event_format(HumanFormat).boxed(),
+        LogFormat::Json => layer
+            .with_writer(|| EscapedJson(io::stderr()))
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .boxed(),
         LogFormat::Off => return,
     };
     // A panic message may quote user data, so only its location is logged.
@@ -87,7 +94,24 @@ where
         } else {
             format!("{}: {}", level.to_string().to_lowercase(), record.plain())
         };
-        writeln!(out, "{} {line}", moment.split(' ').next_back().unwrap_or_default())
+        // Paths, headers and names of models are of a client's choice, and must not start a new line either.
+        let line = line.replace(['\n', '\t'], " ");
+        writeln!(out, "{} {}", moment.split(' ').next_back().unwrap_or_default(), visible(&line))
+    }
+}
+
+/// Writes lines of JSON without control characters.
+struct EscapedJson<W>(W);
+
+impl<W: Write> Write for EscapedJson<W> {
+    /// Receives one whole line at a time.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write_all(escape_json(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -140,8 +164,7 @@ impl Visit for EventRecord {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        // A value must not start a new line.
-        self.add(field, value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect());
+        self.add(field, value.to_owned());
     }
 }
 

@@ -1,21 +1,29 @@
 //! The terminal: data on stdout, messages on stderr, colours and widths.
+//!
+//! Everything for people is a [`Text`], whose control characters are made visible when it is printed.
 
+mod controls; //            control characters made visible
+mod text; //                text with styles
 pub(crate) mod progress; // progress bars
 #[cfg(feature = "network")]
 pub(crate) mod log; //      log lines of servers
 #[cfg(feature = "network")]
 pub(crate) mod signals; //  Ctrl-C and requests to terminate
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 
-use anstream::ColorChoice;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use fanfold_core::{Budget, Pressure, Tokens, thousands};
 use serde_json::Value;
 
 use crate::failure::{Result, not_written};
 use crate::settings::Color;
+
+pub(crate) use self::controls::{Controls, RawFlag, visible_line};
+pub(crate) use self::text::{Text, paint, text};
 
 /// The styles of the program's output.
 pub(crate) mod style {
@@ -32,11 +40,6 @@ pub(crate) mod style {
     pub(crate) const STUB: Style = AnsiColor::Magenta.on_default();
     pub(crate) const RECORD: Style = AnsiColor::Yellow.on_default();
     pub(crate) const TAIL: Style = AnsiColor::Green.on_default();
-}
-
-/// A text in a style. `anstream` removes the colours where they are not wanted.
-pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
 }
 
 /// Sets whether both streams use colours.
@@ -56,19 +59,50 @@ pub(crate) fn width() -> usize {
     width.clamp(40, 100)
 }
 
-/// Prints data on stdout. Exits quietly if the reader has closed the pipe.
-pub(crate) fn print_data(content: &str) -> Result<()> {
-    print_to(&mut io::stdout().lock(), content)
+/// Prints text for a person on stdout, with colours where they are wanted.
+pub(crate) fn print_page(page: impl Into<Text>) -> Result<()> {
+    print_text(page, Controls::Visible)
+}
+
+/// Prints text for a person on stdout, with its control characters as wanted.
+pub(crate) fn print_text(text: impl Into<Text>, controls: Controls) -> Result<()> {
+    let text = text.into();
+    if controls == Controls::Visible {
+        return print_to(&mut anstream::stdout().lock(), &text.render(controls));
+    }
+    // Where no colours are wanted, `anstream` would remove the codes in the content as well.
+    let mut stdout = io::stdout().lock();
+    let has_colors = AutoStream::choice(&stdout) != ColorChoice::Never;
+    let text = if has_colors { text } else { text.plain() };
+    print_to(&mut stdout, &text.render(controls))
 }
 
 /// Prints a JSON value on stdout, indented.
 pub(crate) fn print_json(value: &Value) -> Result<()> {
-    print_data(&format!("{value:#}\n"))
+    print_own_json(format_args!("{value:#}"))
 }
 
-/// Prints text for a person on stdout, with colours where they are wanted.
-pub(crate) fn print_page(content: &str) -> Result<()> {
-    print_to(&mut anstream::stdout().lock(), content)
+/// Prints JSON and a line end on stdout. Its strings have the same values, but no control characters.
+pub(crate) fn print_own_json(json: impl Display) -> Result<()> {
+    print_to(&mut io::stdout().lock(), &controls::escape_json(&format!("{json}\n")))
+}
+
+/// Prints JSON from elsewhere on stdout, byte for byte. At a terminal, control characters in its strings are escaped.
+pub(crate) fn print_body(json: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        return print_to(&mut stdout, &controls::escape_json(json));
+    }
+    print_to(&mut stdout, json)
+}
+
+/// Prints an original on stdout, byte for byte. At a terminal, control characters are printed as wanted.
+pub(crate) fn print_original(content: &str, controls: Controls) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    if controls == Controls::Raw || !stdout.is_terminal() {
+        return print_to(&mut stdout, content);
+    }
+    print_to(&mut stdout, &Text::from(content).render(controls))
 }
 
 fn print_to(stdout: &mut dyn io::Write, content: &str) -> Result<()> {
@@ -79,9 +113,14 @@ fn print_to(stdout: &mut dyn io::Write, content: &str) -> Result<()> {
 }
 
 /// Prints a message on stderr. Errors are ignored, because there is nowhere to report them.
-pub(crate) fn print_message(content: &str) {
+pub(crate) fn print_message(message: impl Into<Text>) {
     let mut stderr = anstream::stderr().lock();
-    let _ = stderr.write_all(content.as_bytes());
+    let _ = stderr.write_all(message.into().render(Controls::Visible).as_bytes());
+}
+
+/// Prints a JSON value as a message on stderr, indented.
+pub(crate) fn print_json_message(value: &Value) {
+    print_message(&*controls::escape_json(&format!("{value:#}\n")));
 }
 
 /// Reports to the person at the terminal, on stderr.
@@ -93,20 +132,20 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     /// Prints a line.
-    pub(crate) fn line(self, text: &str) {
+    pub(crate) fn line(self, line: impl Into<Text>) {
         if !self.is_quiet {
-            print_message(&format!("{text}\n"));
+            print_message(text![line, "\n"]);
         }
     }
 
     /// Prints a remark: `note: …`.
-    pub(crate) fn note(self, text: &str) {
-        self.line(&format!("{} {text}", paint(style::DIM, "note:")));
+    pub(crate) fn note(self, remark: &str) {
+        self.line(text![paint(style::DIM, "note:"), " ", remark]);
     }
 
     /// Prints a warning, even with `--quiet`.
-    pub(crate) fn warn(self, text: &str) {
-        print_message(&format!("{} {text}\n", paint(style::WARNING, "warning:")));
+    pub(crate) fn warn(self, warning: &str) {
+        print_message(text![paint(style::WARNING, "warning:"), " ", warning, "\n"]);
     }
 
     /// Says at a terminal that stdin is being read.
@@ -129,10 +168,14 @@ impl Reporter {
 }
 
 /// Lines of a name, a right-aligned number, and a remark.
-pub(crate) fn number_rows(rows: impl IntoIterator<Item = (&'static str, String, String)>) -> String {
-    let line = |(name, number, remark): (&str, String, String)| match remark.is_empty() {
-        true => format!("{name:<11}{number:>10}\n"),
-        false => format!("{name:<11}{number:>10}  {}\n", paint(style::DIM, remark)),
+pub(crate) fn number_rows(rows: impl IntoIterator<Item = (&'static str, String, String)>) -> Text {
+    let line = |(name, number, remark): (&str, String, String)| {
+        let number = format!("{name:<11}{number:>10}");
+        if remark.is_empty() {
+            text![number, "\n"]
+        } else {
+            text![number, "  ", paint(style::DIM, remark), "\n"]
+        }
     };
     rows.into_iter().map(line).collect()
 }

@@ -104,6 +104,42 @@ fn stdin_and_gzip_are_read() {
     assert_eq!(sandbox.run("fold chat.json.gz -w 12k").out, from_file);
 }
 
+#[cfg(unix)]
+#[test]
+fn an_endless_file_is_not_read_without_end() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", "[]");
+    for line in ["fold /dev/zero", "fold chat.json --rules /dev/zero"] {
+        let ran = sandbox.run(line);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{line}");
+        assert!(
+            ran.err.contains("/dev/zero could not be read: it does not end after 536,870,912 bytes"),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains("hint: give a regular file"), "{}", ran.err);
+    }
+}
+
+/// JSON has no byte order mark, and a provider may refuse one.
+#[test]
+fn a_folded_conversation_has_no_byte_order_mark() {
+    let sandbox = Sandbox::new();
+    let whole = format!("\u{feff}{}", body(&long_chat(60)));
+    sandbox.write("chat.json", &whole);
+    let ran = sandbox.run("fold chat.json --window 12k");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let folded: Value = serde_json::from_str(&ran.out).expect("it is JSON from its first byte on");
+    assert!(ran.out.len() < whole.len() && folded["model"] == "gpt-4o");
+    let stored = sandbox.run("fold chat.json --window 12k --session s --store s.db");
+    assert_eq!(stored.out, ran.out);
+    assert_eq!(
+        sandbox.run("fold chat.json --window 128k --cadence window").out,
+        whole,
+        "a fitting one is unchanged"
+    );
+}
+
 #[test]
 fn overflow_exits_with_3_and_writes_nothing() {
     let sandbox = Sandbox::new();

@@ -34,3 +34,5 @@ mod settings; //  files, environment, flags
 mod top; //       the status of a proxy
 mod observation; // log, metrics, status and spans of a proxy
 mod terminal_output; // output for people
+mod control_characters; // hostile text in that output
+mod private_files; // permissions of written files

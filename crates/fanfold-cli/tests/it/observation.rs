@@ -390,3 +390,24 @@ fn spans_reach_the_collector_and_upstream() {
     let lines = upstream.seen()[0].header("traceparent").unwrap().to_owned();
     assert_eq!(lines, format!("00-{}-{}-01", &client[3..35], top["spanId"].as_str().unwrap()));
 }
+
+#[test]
+fn requests_do_not_control_the_terminal_through_the_log() {
+    const HOSTILE: &str = "m\u{1b}[2J\u{9b}31m\u{202e}\r\n12:00:00 forged";
+    let is_control = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    let upstream = Upstream::start(Script::steps(99)).unwrap();
+    for format in ["human", "json"] {
+        let sandbox = Sandbox::new();
+        let flags = ["--window", "8k", "--log", format, "--talk", "trace"];
+        let proxy = Proxy::start(&sandbox, &upstream.url(), &flags);
+        let mut caller = proxy.caller();
+        let mut body = conversation(2);
+        body["model"] = json!(HOSTILE);
+        caller.post(CHAT, &[("x-fanfold-session", "s\u{202e}")], &body.to_string()).unwrap();
+        caller.call("GET", "/v1/\u{202e}models", &[("user-agent", "a\u{202e}")], "").unwrap();
+        let log = proxy.end();
+        assert!(log.contains("forged"), "{log}");
+        assert!(!log.contains(is_control), "{log:?}");
+        assert!(!log.lines().any(|line| line.starts_with("12:00:00")), "{log}");
+    }
+}

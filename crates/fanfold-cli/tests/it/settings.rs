@@ -153,7 +153,6 @@ fn config_show_reports_invalid_values() {
         ("format = \"chatt\"", "chatt"),
         ("rules = \"none.yaml\"", "none.yaml"),
         ("tokenizer = \"none.json\"", "none.json"),
-        ("profile = \"../../x\"", "`../../x` is not a valid profile name"),
     ] {
         sandbox.write(".fanfold.toml", &format!("{wrong}\n"));
         for flags in ["", "--json"] {
@@ -186,10 +185,11 @@ fn profile_overrides_a_store_of_lower_precedence() {
     let (code, _, err) = run("sessions list --store kept.db --profile work");
     assert!(code == Some(2) && err.contains("cannot be used with"), "{err}");
     // The source of higher precedence wins, for a profile as for a store.
-    sandbox.write(".fanfold.toml", "profile = \"work\"\n");
+    sandbox.write("config/fanfold/config.toml", "profile = \"work\"\n");
     assert!(run("sessions list --json").1.contains("\"s\""), "the environment's store");
     sandbox.write("config/fanfold/config.toml", "store = \"kept.db\"\n");
-    let shown = sandbox.run("config show").out;
+    let output = sandbox.command().args(["config", "show"]).env("FANFOLD_PROFILE", "work").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("fanfold/work.db") && !shown.contains("kept.db"), "{shown}");
 }
 
@@ -319,4 +319,137 @@ fn schema_contains_every_key() {
     let kinds = schema["$defs"]["ResultKind"]["oneOf"].as_array().unwrap();
     let kinds: Vec<&str> = kinds.iter().filter_map(|kind| kind["const"].as_str()).collect();
     assert_eq!(kinds, fanfold_core::ContentKind::ALL.map(fanfold_core::ContentKind::name));
+}
+
+/// The settings that a project's file may have: those that only decide how conversations are folded.
+const FOLDING: [&str; 20] = [
+    "window",
+    "reserve",
+    "model",
+    "fallback",
+    "policy",
+    "engine",
+    "rules",
+    "strategy",
+    "cadence",
+    "quality",
+    "format",
+    "focus",
+    "user_text",
+    "tokenizer",
+    "low_mark",
+    "tail",
+    "working_context",
+    "tools",
+    "models",
+    "prices",
+];
+
+/// A part of a settings file that sets one setting, from what `config init` writes.
+fn example(template: &str, name: &str) -> String {
+    let lines: Vec<&str> = template.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let single = lines.iter().find(|line| line.starts_with(&format!("{name} = ")));
+    if let Some(line) = single.filter(|_| !["tools", "models", "prices"].contains(&name)) {
+        return format!("{line}\n");
+    }
+    let is_head =
+        |line: &str| [format!("[{name}]"), format!("[[{name}]]")].iter().any(|head| line.starts_with(head));
+    let head = lines.iter().position(|line| is_head(line)).unwrap_or_else(|| panic!("no example of {name}"));
+    let body = lines[head + 1..].iter().take_while(|line| !line.starts_with('[') && line.contains(" = "));
+    format!("{}\n{}", lines[head], body.map(|line| format!("{line}\n")).collect::<String>())
+}
+
+#[test]
+fn a_project_decides_only_how_conversations_are_folded() {
+    let sandbox = Sandbox::new();
+    sandbox.run("config init --user");
+    let template = sandbox.read("config/fanfold/config.toml");
+    std::fs::remove_file(sandbox.path("config/fanfold/config.toml")).unwrap();
+    let schema: Value = serde_json::from_str(&sandbox.run("config schema").out).unwrap();
+    let names: Vec<String> = schema["properties"].as_object().unwrap().keys().cloned().collect();
+    assert!(FOLDING.iter().all(|name| names.iter().any(|known| known == name)), "{names:?}");
+    for name in names {
+        let set = example(&template, &name);
+        sandbox.write(".fanfold.toml", &set);
+        let ran = sandbox.run("config show");
+        let is_refused = ran.code == 1 && ran.err.contains("is not allowed in a project's file");
+        assert_eq!(is_refused, !FOLDING.contains(&&*name), "{name}: {set}{}", ran.err);
+        if is_refused {
+            assert!(
+                ran.err.contains(&name) && ran.err.contains("hint: move it to your own file"),
+                "{}",
+                ran.err
+            );
+            sandbox.write("config/fanfold/config.toml", &set);
+            std::fs::remove_file(sandbox.path(".fanfold.toml")).unwrap();
+            assert_eq!(sandbox.run("config show").code, 0, "{name} in the user's file");
+            std::fs::remove_file(sandbox.path("config/fanfold/config.toml")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_cloned_repository_does_not_decide_where_conversations_are_stored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("chat.json", &body(&long_chat(3)));
+    for planted in
+        ["store = \"planted.db\"", "store = \"postgres://x:y@127.0.0.1:9/loot\"", "profile = \"planted\""]
+    {
+        sandbox.write(".fanfold.toml", &format!("{planted}\n"));
+        for line in ["fold chat.json --session s", "sessions list", "search words", "serve -- true", "mcp"] {
+            let ran = sandbox.run(line);
+            assert!(
+                ran.code == 1 && ran.err.contains("is not allowed in a project's file"),
+                "{line}: {}",
+                ran.err
+            );
+        }
+    }
+    assert!(
+        !sandbox.path("planted.db").exists() && !sandbox.path(".local/share/fanfold/planted.db").exists()
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_project_file_of_another_user_is_ignored() {
+    const NOBODY: u32 = 65_534;
+    let sandbox = Sandbox::new();
+    let file = sandbox.write(".fanfold.toml", "window = \"20k\"\n");
+    assert_eq!(window(&sandbox, "", None), 20_000);
+    if std::os::unix::fs::chown(&file, Some(NOBODY), None).is_err() {
+        eprintln!("skipped: only root may give a file to another user");
+        return;
+    }
+    assert_eq!(window(&sandbox, "", None), 128_000);
+    let warning =
+        "warning: HERE/.fanfold.toml is ignored, because it belongs to another user; copy it to use it\n";
+    assert_eq!(sandbox.run("config show").err, warning);
+    // The file of a parent folder applies again, as if the other one did not exist.
+    std::fs::rename(&file, sandbox.path("a/.fanfold.toml")).unwrap();
+    sandbox.write(".fanfold.toml", "window = \"30k\"\n");
+    assert_eq!(window(&sandbox, "", None), 30_000);
+    // A link of another user is no better than a file of theirs.
+    std::fs::remove_file(sandbox.path("a/.fanfold.toml")).unwrap();
+    sandbox.write("own.toml", "window = \"40k\"\n");
+    std::os::unix::fs::symlink(sandbox.path("own.toml"), sandbox.path("a/.fanfold.toml")).unwrap();
+    assert_eq!(window(&sandbox, "", None), 40_000);
+    std::os::unix::fs::lchown(sandbox.path("a/.fanfold.toml"), Some(NOBODY), None).unwrap();
+    assert_eq!(window(&sandbox, "", None), 30_000);
+}
+
+#[test]
+fn a_password_among_the_arguments_is_warned_about() {
+    let sandbox = Sandbox::new();
+    let warning = "other users of this machine can read the password in --store";
+    let ran = sandbox.run("sessions list --store postgres://me:s3cr3t@127.0.0.1:9/kept");
+    assert!(ran.err.contains(warning) && ran.err.contains("FANFOLD_STORE"), "{}", ran.err);
+    assert!(!ran.err.contains("s3cr3t"), "{}", ran.err);
+    let address = "postgres://me:s3cr3t@127.0.0.1:9/kept";
+    let output = sandbox.command().args(["sessions", "list"]).env("FANFOLD_STORE", address).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("127.0.0.1:9") && !err.contains("warning"), "the environment is read: {err}");
+    sandbox.write("config/fanfold/config.toml", &format!("store = \"{address}\"\n"));
+    let err = sandbox.run("sessions list").err;
+    assert!(err.contains("127.0.0.1:9") && !err.contains("warning"), "the file is read: {err}");
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 
-fn status() -> Value {
+pub(crate) fn status() -> Value {
     let dollars = json!({ "came": 2.5, "sent": 1.3, "saved": 1.2 });
     let session = |id: &str, words: &str| {
         json!({
@@ -36,7 +36,7 @@ fn status() -> Value {
 }
 
 /// Starts a server with a fixed answer and an optional token. Returns its address.
-fn serve(answer: String, token: Option<&'static str>) -> String {
+pub(crate) fn serve(answer: String, token: Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {

@@ -113,7 +113,11 @@ impl MemoryFiles {
 
     fn lock(&self, file: MemoryFile) -> io::Result<File> {
         let path = self.folder.join(format!(".{}.lock", file.file_name()));
-        let lock = OpenOptions::new().create(true).append(true).open(path)?;
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let lock = options.open(path)?;
         lock.lock()?;
         Ok(lock)
     }
@@ -155,6 +159,21 @@ mod tests {
         let kept = fs::read_to_string(memory.path(MemoryFile::Notes).with_extension("md.bak")).unwrap();
         assert_eq!(entries(&kept), ["one"]);
         assert_eq!(memory.read(MemoryFile::User).unwrap(), "", "the other file is unchanged");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn all_files_are_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let memory = MemoryFiles::new(folder.path());
+        memory.change(MemoryFile::Notes, &add("one")).unwrap();
+        memory.change(MemoryFile::Notes, &add("two")).unwrap();
+        let files = fs::read_dir(folder.path()).unwrap().map(Result::unwrap);
+        let modes: Vec<u32> =
+            files.map(|file| file.metadata().unwrap().permissions().mode() & 0o777).collect();
+        assert_eq!(modes, [0o600; 3], "the file, its backup and its lock");
     }
 
     #[test]

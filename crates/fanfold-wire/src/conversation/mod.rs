@@ -298,6 +298,9 @@ impl Conversation {
         if is_one_body && self.is_unchanged(view) {
             return splices.apply(body);
         }
+        // A byte order mark is no JSON, and providers may refuse it.
+        let n_mark = if body.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        splices.replace(0..n_mark, "");
         let messages = self.encode_messages(transcript, view);
         splices.replace(self.frame.list.clone(), self.list(&messages));
         if let Some(count) = &self.frame.count {

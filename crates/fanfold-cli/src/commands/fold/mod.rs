@@ -86,7 +86,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, reporter: Reporter) -> Res
     let view = view(&mut followed);
     report_repairs(followed.conversation.repairs(), BodyState::from_view(view.as_ref()), reporter);
     if args.explain {
-        terminal::print_message(&receipt_text::session(&*followed.session));
+        terminal::print_message(receipt_text::session(&*followed.session));
         explain_notices(&followed.session.take_notices());
     }
     if let Some(path) = &args.receipt {
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &FoldArgs, options: &Options, reporter: Reporter) -> Res
         ViewOrFault::View(view) => {
             if args.dry_run {
                 let chart = size_chart::before_and_after(&followed, &view, terminal::width());
-                terminal::print_message(&chart);
+                terminal::print_message(chart);
             }
             report_fold(args, &followed, feedback, view.tokens, reporter);
             // A conversation that fits is written unchanged, including whitespace around the JSON.
@@ -140,7 +140,7 @@ fn report_fold(
     let note = outcome.note.clone().or(nothing_done.and_then(|feedback| feedback.note));
     let outcome = Feedback { note, ..outcome };
     if args.dry_run || args.explain || args.now || outcome.status != FoldStatus::Nothing {
-        reporter.line(&outcome.to_string());
+        reporter.line(outcome.to_string());
     }
     report_shortened(followed, reporter);
     let budget = followed.session.budget();
@@ -150,7 +150,7 @@ fn report_fold(
 /// Explains what happened besides folds. Pressure is reported on its own.
 fn explain_notices(notices: &[Notice]) {
     let notices = notices.iter().filter(|notice| !matches!(notice, Notice::Pressure(_)));
-    notices.for_each(|notice| terminal::print_message(&receipt_text::notice(notice)));
+    notices.for_each(|notice| terminal::print_message(receipt_text::notice(notice)));
 }
 
 /// Warns that user messages were shortened, counting each message once.
@@ -175,7 +175,7 @@ fn report_shortened(followed: &FoldedConversation, reporter: Reporter) {
 fn write(args: &FoldArgs, text: &str) -> Result<()> {
     match args.output_file().filter(|_| !args.dry_run) {
         Some(path) => output::write_file(path, text.as_bytes()),
-        None => terminal::print_data(text),
+        None => terminal::print_body(text),
     }
 }
 
@@ -193,12 +193,11 @@ fn write_receipts(
         let at = followed.session.transcript().len();
         all.push(json!({ "at": at, "summary": receipt_json::summary(summary) }));
     }
-    let receipts = format!("{receipts:#}\n");
     if path == Path::new("-") {
-        terminal::print_message(&receipts);
+        terminal::print_json_message(&receipts);
         return Ok(());
     }
-    output::write_file(path, receipts.as_bytes())
+    output::write_file(path, format!("{receipts:#}\n").as_bytes())
 }
 
 /// Refuses to overwrite the conversation, which is needed to recall folds, and to write two outputs to one file.

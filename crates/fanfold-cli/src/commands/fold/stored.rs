@@ -16,7 +16,7 @@ use crate::report::{receipt_json, receipt_text, size_chart};
 use crate::settings::Options;
 use crate::setup::terms;
 use crate::store;
-use crate::terminal::{self, Reporter, count, paint, style};
+use crate::terminal::{self, Reporter, count, paint, style, text};
 
 /// Stores a conversation in a session and folds it.
 pub(super) fn run(args: &FoldArgs, name: &str, options: &Options, reporter: Reporter) -> Result<()> {
@@ -67,7 +67,7 @@ fn write_unchanged(args: &FoldArgs, failure: &Failure, reporter: Reporter) -> Re
         .warn(&format!("{failure}: nothing is stored, and the conversation is written unchanged. {hint}"));
     match &args.output {
         Some(path) => output::write_file(path, body.as_bytes()),
-        None => terminal::print_data(&body),
+        None => terminal::print_body(&body),
     }
 }
 
@@ -139,7 +139,7 @@ fn report(
         true => format!("{} stored", count(answer.n_new, "new message")),
         false => "not stored".to_owned(),
     };
-    reporter.line(&format!("{} {id}: {stored}", paint(style::DIM, "session")));
+    reporter.line(text![paint(style::DIM, "session"), format!(" {id}: {stored}")]);
     if answer.n_dropped > 0 {
         let left = count(answer.n_dropped, "message");
         reporter.warn(&format!(
@@ -150,10 +150,10 @@ fn report(
         if args.dry_run
             && let Ok(view) = followed.view()
         {
-            terminal::print_message(&size_chart::before_and_after(followed, &view, terminal::width()));
+            terminal::print_message(size_chart::before_and_after(followed, &view, terminal::width()));
         }
         if args.explain {
-            terminal::print_message(&receipt_text::session(&*followed.session));
+            terminal::print_message(receipt_text::session(&*followed.session));
             explain_notices(&answer.notices);
         }
         report_fold(&*followed.session, args, answer, reporter);
@@ -190,7 +190,7 @@ fn report_fold(session: &dyn Engine, args: &FoldArgs, answer: &RequestOutcome, r
     });
     if args.now || args.dry_run || matches!(answer.fold, FoldOutcome::Folded(_)) {
         let note = outcome.note.clone().or(why_nothing);
-        reporter.line(&Feedback { note, ..outcome }.to_string());
+        reporter.line(Feedback { note, ..outcome }.to_string());
     }
     let budget = session.budget();
     if let Some(level) = new_pressure_level(&answer.notices, view, budget.room()) {

@@ -11,7 +11,7 @@ use fanfold_store::SessionId;
 use crate::failure::{Failure, Result};
 use crate::settings::Options;
 use crate::setup::summary_models;
-use crate::terminal::{Reporter, paint, style};
+use crate::terminal::{Reporter, paint, style, text};
 
 /// The outcome of a requested summary.
 pub(crate) struct SummaryOutcome {
@@ -124,7 +124,7 @@ fn report_progress(progress: &SummaryProgress, flaws: &mut Vec<Flaw>, reporter: 
         }
         SummaryProgress::Failed(missed) => format!("{missed}"),
     };
-    reporter.line(&format!("{} {line}", paint(style::DIM, "summary:")));
+    reporter.line(text![paint(style::DIM, "summary:"), " ", line]);
 }
 
 /// The size of a conversation's view, and the number of its folds.
@@ -184,7 +184,7 @@ pub(super) fn report(
         reporter.warn(&format!("{model} wrote the summary, because another model failed: {why}"));
     }
     if let Some(hint) = ended.hint() {
-        reporter.line(&format!("{} {hint}", paint(style::HINT, "hint:")));
+        reporter.line(text![paint(style::HINT, "hint:"), " ", hint]);
     }
     matches!(asked.summary, SummaryStatus::Placed(_))
 }

@@ -4,7 +4,7 @@ use fanfold_core::{Cadence, Engine, Policy, Pressure, Tokens};
 use fanfold_engine::FoldedConversation;
 use serde_json::{Value, json};
 
-use crate::terminal::{count, number_rows};
+use crate::terminal::{Text, count, number_rows, text};
 
 pub(super) struct BudgetNumbers<'a> {
     followed: &'a FoldedConversation,
@@ -24,7 +24,7 @@ impl BudgetNumbers<'_> {
         }
     }
 
-    pub(super) fn page(&self) -> String {
+    pub(super) fn page(&self) -> Text {
         let session = &*self.followed.session;
         let (budget, policy, counter) = (session.budget(), session.policy(), session.counter());
         // An estimating counter says so in its name.
@@ -71,7 +71,7 @@ impl BudgetNumbers<'_> {
             ),
             ("pressure", Pressure::new(self.view, budget).to_string(), String::new()),
         ];
-        format!("{}counter     {}{exact}\n", number_rows(rows), counter.name())
+        text![number_rows(rows), format!("counter     {}{exact}\n", counter.name())]
     }
 
     pub(super) fn json(&self) -> Value {

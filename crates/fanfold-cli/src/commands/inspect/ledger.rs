@@ -6,33 +6,33 @@ use fanfold_core::{Engine, Ledger};
 use serde_json::{Value, json};
 
 use crate::report::{receipt_json, receipt_text};
-use crate::terminal::{paint, style};
+use crate::terminal::{Text, paint, style, text};
 
-pub(super) fn page(session: &dyn Engine) -> String {
+pub(super) fn page(session: &dyn Engine) -> Text {
     let ledger = session.ledger();
     if ledger.receipts().is_empty() {
         return receipt_text::session(session);
     }
-    let mut page = String::new();
+    let mut page = Text::default();
     for (i, receipt) in ledger.receipts().iter().enumerate() {
-        page.push_str(&receipt_text::fold(i + 1, receipt));
+        page.push(receipt_text::fold(i + 1, receipt));
         for left in &receipt.folded {
-            let handle = paint(style::HANDLE, left.handle);
             let part = receipt_text::folded_part(left.target);
             let (pass, before, after) = (left.pass, left.before, left.after);
-            let _ = writeln!(page, "    {handle}  {part:<26} {pass:<12} {before:>9} → {after}");
+            page.push(text!["    ", paint(style::HANDLE, left.handle)]);
+            let _ = writeln!(page, "  {part:<26} {pass:<12} {before:>9} → {after}");
         }
     }
     if ledger.live_segments().next().is_some() {
-        let _ = writeln!(page, "{}", paint(style::BOLD, "segments in the view"));
+        page.push_line(paint(style::BOLD, "segments in the view"));
     }
     for segment in ledger.live_segments() {
         let (first, last) = segment.span();
-        let (handle, n_entries) = (paint(style::HANDLE, segment.handle), segment.entries.len());
-        let (tier, tokens) = (segment.tier, segment.tokens());
+        let (n_entries, tier, tokens) = (segment.entries.len(), segment.tier, segment.tokens());
+        page.push(text!["    ", paint(style::HANDLE, segment.handle)]);
         let _ = writeln!(
             page,
-            "    {handle}  entries {}–{}, {n_entries} of them, tier {tier}, {tokens} tokens",
+            "  entries {}–{}, {n_entries} of them, tier {tier}, {tokens} tokens",
             first.0, last.0
         );
     }
@@ -43,9 +43,9 @@ pub(super) fn page(session: &dyn Engine) -> String {
 }
 
 /// The summaries by models, and when each entered and left the view.
-fn summaries_page(page: &mut String, ledger: &Ledger) {
+fn summaries_page(page: &mut Text, ledger: &Ledger) {
     if ledger.summaries().next().is_some() {
-        let _ = writeln!(page, "{}", paint(style::BOLD, "summaries by a model"));
+        page.push_line(paint(style::BOLD, "summaries by a model"));
     }
     for (i, summary) in ledger.summaries().enumerate() {
         let day = if summary.day.is_empty() { String::new() } else { format!(", {}", summary.day) };

@@ -6,7 +6,7 @@ use fanfold_core::{Engine, Metrics, Tokens};
 use fanfold_store::EventRow;
 use serde_json::{Value, json};
 
-use crate::terminal::number_rows;
+use crate::terminal::{Text, number_rows};
 
 /// The metrics of a conversation, with the event counts of a stored session.
 pub(super) struct SessionMetrics {
@@ -89,7 +89,7 @@ impl SessionMetrics {
         SessionMetrics { metrics: Metrics::new(session.transcript(), session.ledger()), events }
     }
 
-    pub(super) fn page(&self) -> String {
+    pub(super) fn page(&self) -> Text {
         let metrics = &self.metrics;
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let rows = [

@@ -17,7 +17,7 @@ use super::stored_session;
 use crate::failure::{Failure, Result};
 use crate::settings::{FoldFlags, Options, StoreFlags};
 use crate::store;
-use crate::terminal::{self, Reporter};
+use crate::terminal::{self, Reporter, Text};
 
 /// Show the budget, the folds, or what the agent knows
 #[derive(Debug, Args)]
@@ -102,12 +102,12 @@ pub(crate) fn run(args: &InspectArgs, options: &Options, reporter: Reporter) -> 
     } else if topic.context {
         let policy = session.policy().cloned().unwrap_or_else(Policy::fanfold);
         let context = working_context(session.transcript(), session.ledger(), &policy);
-        (context_json(&context), context_page(&context))
+        (context_json(&context), Text::from(context_page(&context)))
     } else {
         let numbers = budget::BudgetNumbers::new(&followed);
         (numbers.json(), numbers.page())
     };
-    if args.json { terminal::print_json(&json) } else { terminal::print_page(&page) }
+    if args.json { terminal::print_json(&json) } else { terminal::print_page(page) }
 }
 
 fn context_page(context: &WorkingContext) -> String {

@@ -25,10 +25,10 @@ pub(super) fn rebuild(
             "hash": sent.hash, "bytes": sent.n_bytes, "tokens": sent.tokens, "policy": sent.policy,
             "counter": sent.counter, "format": sent.format, "original": sent.bypass_reason, "body": rebuilt.body }))?;
     } else {
-        terminal::print_data(&rebuilt.body)?;
+        terminal::print_body(&rebuilt.body)?;
     }
     let bytes = thousands(sent.n_bytes);
-    reporter.line(&format!("\nrequest {number} of {id}: {bytes} bytes, {verdict} ({})", &sent.hash[..16]));
+    reporter.line(format!("\nrequest {number} of {id}: {bytes} bytes, {verdict} ({})", &sent.hash[..16]));
     if rebuilt.is_same {
         return Ok(());
     }
@@ -59,5 +59,5 @@ pub(super) fn list(engine: &SessionEngine, id: &SessionId, is_json: bool) -> Res
         let (bytes, hash) = (thousands(sent.n_bytes), &sent.hash[..16]);
         page.push_str(&format!("{:>4}  {at}  {bytes:>9} bytes {tokens:>9} tokens  {hash}{why}\n", i + 1));
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }

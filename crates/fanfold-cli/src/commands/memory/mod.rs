@@ -12,7 +12,7 @@ pub(crate) use self::provider::{client, max_tokens};
 use crate::failure::{Failure, Result};
 use crate::settings::{Options, StoreFlags};
 use crate::store;
-use crate::terminal::{self, Reporter, paint, style};
+use crate::terminal::{self, Reporter, Text, paint, style, text};
 
 const HELP: &str = "\
 Two small files next to the store: MEMORY.md about the work (2,200 characters), USER.md about
@@ -93,13 +93,10 @@ pub(crate) fn run(args: &MemoryArgs, options: &Options, reporter: Reporter) -> R
     let changed = memory.change(file, &[change]).map_err(|error| change_failure(&error))?;
     if args.json {
         let file = file_json(&memory, file, &changed.text);
-        return terminal::print_data(&format!(
-            "{}\n",
-            json!({ "changed": changed.is_changed, "file": file })
-        ));
+        return terminal::print_own_json(json!({ "changed": changed.is_changed, "file": file }));
     }
     let prefix = if changed.is_changed { "" } else { "nothing to change: " };
-    reporter.line(&format!("{prefix}{}", file_line(&memory, file, &changed.text)));
+    reporter.line(text![prefix, file_line(&memory, file, &changed.text)]);
     Ok(())
 }
 
@@ -115,31 +112,27 @@ fn folder(options: &Options) -> Result<PathBuf> {
 
 fn show(memory: &MemoryFiles, args: &MemoryArgs) -> Result<()> {
     let files = if args.user { &[MemoryFile::User][..] } else { &MemoryFile::ALL };
-    let mut page = String::new();
+    let mut page = Text::default();
     let mut all: Vec<Value> = Vec::new();
     for file in files {
         let text = memory.read(*file).map_err(|error| change_failure(&error))?;
         all.push(file_json(memory, *file, &text));
-        page.push_str(&format!("{}\n", file_line(memory, *file, &text)));
+        page.push_line(file_line(memory, *file, &text));
         for entry in entries(&text) {
-            page.push_str(&format!("  {}\n", entry.replace('\n', "\n  ")));
+            page.push(format!("  {}\n", entry.replace('\n', "\n  ")));
         }
     }
-    if args.json {
-        terminal::print_data(&format!("{}\n", Value::from(all)))
-    } else {
-        terminal::print_page(&page)
-    }
+    if args.json { terminal::print_own_json(Value::from(all)) } else { terminal::print_page(page) }
 }
 
-fn file_line(memory: &MemoryFiles, file: MemoryFile, text: &str) -> String {
+fn file_line(memory: &MemoryFiles, file: MemoryFile, text: &str) -> Text {
     let n = used_chars(text);
     let share = n * 100 / file.limit();
     let path = paint(style::DIM, memory.path(file).display().to_string());
     let size = format!("{n} of {} characters, {share} %", file.limit());
     let n_entries = entries(text).len();
     let entries = if n_entries == 1 { "entry" } else { "entries" };
-    format!("{}: {n_entries} {entries}, {size}  {path}", file.file_name())
+    text![format!("{}: {n_entries} {entries}, {size}  ", file.file_name()), path]
 }
 
 fn file_json(memory: &MemoryFiles, file: MemoryFile, text: &str) -> Value {

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::folder;
 use crate::failure::{Failure, Result};
 use crate::settings::{MemoryOptions, Options};
-use crate::terminal::{self, paint, style};
+use crate::terminal::{self, Text, paint, style, text};
 
 /// How many tokens of a request memory may take by default.
 const DEFAULT_TOKENS: u64 = 1_500;
@@ -98,15 +98,15 @@ pub(super) fn status(options: &Options, is_json: bool) -> Result<()> {
     let deadline_ms = limits.deadline.as_millis();
     if is_json {
         let all = json!({ "provider": name, "files": files, "deadline_ms": deadline_ms as u64, "tokens": max_tokens });
-        return terminal::print_data(&format!("{all}\n"));
+        return terminal::print_own_json(all);
     }
     let mut page = match &name {
-        Some(name) => format!("provider: {}\n", paint(style::BOLD, name)),
-        None => "provider: none; name one in [memory] of your settings (`fanfold config path`)\n".to_owned(),
+        Some(name) => text!["provider: ", paint(style::BOLD, name), "\n"],
+        None => Text::from("provider: none; name one in [memory] of your settings (`fanfold config path`)\n"),
     };
-    page.push_str(&format!("files added to requests of the proxy: {}\n", if files { "yes" } else { "no" }));
-    page.push_str(&format!("a turn waits at most {deadline_ms} ms and reserves {max_tokens} tokens\n"));
-    terminal::print_page(&page)
+    page.push(format!("files added to requests of the proxy: {}\n", if files { "yes" } else { "no" }));
+    page.push(format!("a turn waits at most {deadline_ms} ms and reserves {max_tokens} tokens\n"));
+    terminal::print_page(page)
 }
 
 /// `fanfold memory search`: searches the provider, as a turn would.
@@ -116,10 +116,10 @@ pub(super) fn search(options: &Options, words: &str, is_json: bool) -> Result<()
     client.stop();
     let found = found?;
     if is_json {
-        return terminal::print_data(&format!("{}\n", json!({ "text": found })));
+        return terminal::print_own_json(json!({ "text": found }));
     }
     let text = if found.is_empty() { "nothing was found".to_owned() } else { found };
-    terminal::print_page(&format!("{text}\n"))
+    terminal::print_page(format!("{text}\n"))
 }
 
 /// `fanfold memory check`: tests the provider.
@@ -130,16 +130,17 @@ pub(super) fn check(options: &Options, words: &str, is_json: bool) -> Result<()>
     let Some(checked) = checked? else { return Err(no_provider()) };
     let deadline = limits(&options.memory).deadline;
     if is_json {
-        return terminal::print_data(&format!("{}\n", check_json(&checked, deadline)));
+        return terminal::print_own_json(check_json(&checked, deadline));
     }
     let ms = |took: Duration| format!("{} ms", took.as_millis());
-    let mut page = format!("{} started in {}\n", paint(style::BOLD, &checked.name), ms(checked.startup));
+    let mut page = paint(style::BOLD, &checked.name);
+    page.push(format!(" started in {}\n", ms(checked.startup)));
     for call in &checked.calls {
-        page.push_str(&format!("  {call}\n"));
+        page.push(format!("  {call}\n"));
     }
     let (took, n_found) = checked.search;
     let fits = if took <= deadline { "within" } else { "longer than" };
-    page.push_str(&format!(
+    page.push(format!(
         "a search took {}, {fits} the {} that a turn waits; it returned {n_found} characters\n",
         ms(took),
         ms(deadline)
@@ -147,16 +148,13 @@ pub(super) fn check(options: &Options, words: &str, is_json: bool) -> Result<()>
     let tools = checked.tools.iter().map(|(name, arguments)| format!("{name}({})", arguments.join(", ")));
     let tools: Vec<String> = tools.collect();
     if !tools.is_empty() {
-        page.push_str(&format!("{}\n", paint(style::DIM, format!("its tools: {}", tools.join(", ")))));
+        page.push_line(paint(style::DIM, format!("its tools: {}", tools.join(", "))));
     }
     for (name, why) in &checked.rejected_tools {
-        page.push_str(&format!(
-            "{} {name} {} and is not used\n",
-            paint(style::WARNING, "warning:"),
-            why.describe()
-        ));
+        page.push(paint(style::WARNING, "warning:"));
+        page.push(format!(" {name} {} and is not used\n", why.describe()));
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
 fn check_json(checked: &ProviderCheck, deadline: Duration) -> serde_json::Value {

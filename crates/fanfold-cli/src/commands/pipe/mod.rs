@@ -78,7 +78,7 @@ pub(crate) fn run(args: &PipeArgs, options: &Options, reporter: Reporter) -> Res
             continue;
         }
         let answer = answer_line(&mut sessions, &line).unwrap_or_else(|failure| {
-            reporter.line(&format!("line {number}: {failure}"));
+            reporter.line(format!("line {number}: {failure}"));
             answer::failure(&failure, number)
         });
         let written = stdout.write_all(answer.as_bytes()).and_then(|()| stdout.write_all(b"\n"));

@@ -19,7 +19,7 @@ use crate::files::output;
 use crate::settings::{Options, Size};
 use crate::setup::terms;
 use crate::terminal::progress::Progress;
-use crate::terminal::{self, Reporter};
+use crate::terminal::{self, Reporter, Text};
 
 const HELP: &str = "\
 No model is called: before each recorded reply, the policy makes the view that
@@ -124,27 +124,27 @@ pub(crate) fn run(args: &ReplayArgs, options: &Options, reporter: Reporter) -> R
         output::write_file(path, scatter_plot::svg(&terms, &outcomes).as_bytes())?;
     }
     if args.json {
-        return terminal::print_data(&results_json::all(&terms, &outcomes));
+        return terminal::print_own_json(results_json::all(&terms, &outcomes));
     }
     let all = rows(&outcomes, |_| true);
     let mut page = match args.has_own_sessions() {
         true => tables::sessions(&terms, &records, &all),
-        false => String::new(),
+        false => Text::default(),
     };
-    page.push_str(&tables::tables(&terms, &all));
+    page.push(tables::tables(&terms, &all));
     if args.by_source {
         let mut sources: Vec<&str> = outcomes.iter().map(|outcome| outcome.source.as_str()).collect();
         sources.sort_unstable();
         sources.dedup();
         for source in sources {
             let rows = rows(&outcomes, |outcome| outcome.source == source);
-            page.push_str(&tables::source(source, &terms, &rows));
+            page.push(tables::source(source, &terms, &rows));
         }
     }
     if args.receipts {
-        page.push_str(&tables::receipts(&terms, &outcomes));
+        page.push(tables::receipts(&terms, &outcomes));
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
 /// Refuses a plot file that is not named as SVG.

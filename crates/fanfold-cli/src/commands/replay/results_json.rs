@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::report::receipt_json;
 
 /// The sums of each policy and window, and of each conversation.
-pub(super) fn all(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> String {
+pub(super) fn all(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> Value {
     let name = |policy: usize| terms.policies[policy].name;
     let summary: Value = rows(outcomes, |_| true)
         .iter()
@@ -35,7 +35,5 @@ pub(super) fn all(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> String {
             })
         })
         .collect();
-    let mut text = json!({ "summary": summary, "results": results }).to_string();
-    text.push('\n');
-    text
+    json!({ "summary": summary, "results": results })
 }

@@ -30,7 +30,7 @@ pub(super) fn read(args: &ReplayArgs, reporter: Reporter) -> Result<(Vec<Record>
     let found = found?;
     let n_skipped = found.iter().filter(|records| records.is_empty()).count();
     if n_skipped > 0 {
-        reporter.line(&format!("skipped {n_skipped} of {} files without a conversation", found.len()));
+        reporter.line(format!("skipped {n_skipped} of {} files without a conversation", found.len()));
     }
     let mut records: Vec<Record> = found.into_iter().flatten().collect();
     if args.has_own_sessions() {

@@ -3,20 +3,20 @@
 use fanfold_core::thousands;
 use fanfold_replay::{Record, ReplayOptions, ReplayOutcome, ReplayRow};
 
-use crate::terminal::{paint, style};
+use crate::terminal::{Text, paint, style, text};
 
 /// Tables of recall and of costs, with a row for each policy and window.
-pub(super) fn tables(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
-    format!("{}\n{}", recall_table(terms, rows), cost_table(terms, rows))
+pub(super) fn tables(terms: &ReplayOptions, rows: &[ReplayRow]) -> Text {
+    text![recall_table(terms, rows), "\n", cost_table(terms, rows)]
 }
 
 /// The tables for one source.
-pub(super) fn source(source: &str, terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
-    format!("\n{}\n{}", paint(style::BOLD, source), tables(terms, rows))
+pub(super) fn source(source: &str, terms: &ReplayOptions, rows: &[ReplayRow]) -> Text {
+    text!["\n", paint(style::BOLD, source), "\n", tables(terms, rows)]
 }
 
 /// Formats a table with columns as wide as necessary: the first one left-aligned, the others right-aligned.
-fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
+fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> Text {
     let width = |i: usize| {
         let cells = rows.iter().map(|row| row[i].chars().count());
         cells.chain([head[i].chars().count()]).max().unwrap_or_default()
@@ -30,9 +30,9 @@ fn aligned(head: &[&str], rows: Vec<Vec<String>>) -> String {
         cells.iter().zip(&widths).enumerate().map(cell).collect()
     };
     let head: Vec<String> = head.iter().map(|&name| name.to_owned()).collect();
-    let mut out = format!("{}\n", paint(style::BOLD, line(&head)));
+    let mut out = text![paint(style::BOLD, line(&head)), "\n"];
     for row in rows {
-        out.push_str(&format!("{}\n", line(&row)));
+        out.push_line(line(&row));
     }
     out
 }
@@ -45,7 +45,7 @@ const RECALL_COLUMNS: [&str; 23] = [
     "suff", "old-suff", "user",
 ];
 
-fn recall_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
+fn recall_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> Text {
     let row = |row: &ReplayRow| {
         let (sums, shares) = (&row.sums, &row.shares);
         vec![
@@ -84,7 +84,7 @@ const COST_COLUMNS: [&str; 17] = [
     "break cost", "repeats", "folded", "recall tok", "recall all", "copied",
 ];
 
-fn cost_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
+fn cost_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> Text {
     let row = |row: &ReplayRow| {
         let (sums, shares) = (&row.sums, &row.shares);
         let saved = sums.bill_raw.dollars - sums.bill.dollars;
@@ -112,7 +112,7 @@ fn cost_table(terms: &ReplayOptions, rows: &[ReplayRow]) -> String {
 }
 
 /// The number and cost of the user's sessions, and what the cheapest policy would have saved.
-pub(super) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[ReplayRow]) -> String {
+pub(super) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[ReplayRow]) -> Text {
     let n_messages: usize = records.iter().map(|record| record.messages.len()).sum();
     let reported: f64 = records.iter().map(|record| record.reported.dollars(&terms.price_of(record))).sum();
     let reported = match reported > 0.0 {
@@ -120,7 +120,7 @@ pub(super) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[Replay
         false => String::new(),
     };
     let counts = (thousands(records.len() as u64), thousands(n_messages as u64));
-    let mut out = format!("{} sessions, {} messages{reported}\n", counts.0, counts.1);
+    let mut out = Text::from(format!("{} sessions, {} messages{reported}\n", counts.0, counts.1));
     // Models most likely have the largest window. Smaller ones save more and keep less.
     let largest = rows.iter().map(|row| row.window).max();
     let of_largest = rows.iter().filter(|row| Some(row.window) == largest);
@@ -142,14 +142,14 @@ pub(super) fn sessions(terms: &ReplayOptions, records: &[Record], rows: &[Replay
                 thousands(row.window)
             ),
         };
-        out.push_str(&format!("{}\n", paint(style::BOLD, text)));
+        out.push_line(paint(style::BOLD, text));
     }
-    out.push('\n');
+    out.push("\n");
     out
 }
 
 /// Each fold with its savings and its cost.
-pub(super) fn receipts(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> String {
+pub(super) fn receipts(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> Text {
     const HEAD: [&str; 10] =
         ["conversation", "policy", "window", "reply", "stage", "before", "after", "won", "rewritten", "cost"];
     let mut rows = Vec::new();
@@ -170,7 +170,7 @@ pub(super) fn receipts(terms: &ReplayOptions, outcomes: &[ReplayOutcome]) -> Str
             ]);
         }
     }
-    format!("\n{}", aligned(&HEAD, rows))
+    text!["\n", aligned(&HEAD, rows)]
 }
 
 fn three(share: Option<f64>) -> String {

@@ -33,7 +33,7 @@ use crate::setup::terms;
 use crate::store;
 use crate::terminal::log::{self, LogFormat, LogLevel};
 use crate::terminal::signals::Signals;
-use crate::terminal::{Reporter, count, paint, style};
+use crate::terminal::{Reporter, count, paint, style, text};
 
 const HELP: &str = "\
 Point a client's base URL at the proxy; it needs no other change:
@@ -180,7 +180,7 @@ async fn serve_until_end(
     let running = serve(config).await.map_err(|error| serve_failure(&error))?;
     let mut signals = Signals::listen();
     let title = paint(style::BOLD, "fanfold listens on");
-    reporter.line(&format!("{title} http://{}, {description}", running.address()));
+    reporter.line(text![title, format!(" http://{}, {description}", running.address())]);
     if let Some(warning) = host.window_warning() {
         reporter.warn(&warning);
     }
@@ -288,7 +288,7 @@ async fn stop(running: &Running, is_alone: bool, signals: &mut Signals, reporter
     let n_left = running.n_connections();
     if is_alone && n_left > 0 {
         let connections = count(n_left, "connection");
-        reporter.line(&format!("stopping; {connections} still open, press Ctrl-C again to close them"));
+        reporter.line(format!("stopping; {connections} still open, press Ctrl-C again to close them"));
     }
     tokio::select! {
         is_done = running.stop() => {

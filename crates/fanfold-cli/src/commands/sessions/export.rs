@@ -79,9 +79,9 @@ pub(super) fn run(args: &ExportArgs, options: &Options, reporter: Reporter) -> R
     match &args.output {
         Some(path) => {
             output::write_file(path, text.as_bytes())?;
-            reporter.line(&format!("{} written to {}", count(n_written, "session"), path.display()));
+            reporter.line(format!("{} written to {}", count(n_written, "session"), path.display()));
         }
-        None => terminal::print_data(&text)?,
+        None => terminal::print_body(&text)?,
     }
     if failures.is_empty() {
         return Ok(());

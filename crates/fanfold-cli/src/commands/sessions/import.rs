@@ -39,7 +39,7 @@ pub(super) fn run(args: &ImportArgs, options: &Options, reporter: Reporter) -> R
     importer.add_postponed();
     let Importer { n_new, n_known, n_grown, failures, .. } = importer;
     let grown = if n_grown > 0 { format!(", {n_grown} continued") } else { String::new() };
-    reporter.line(&format!("{} imported{grown}, {n_known} known already", count(n_new, "session")));
+    reporter.line(format!("{} imported{grown}, {n_known} known already", count(n_new, "session")));
     if failures.is_empty() {
         return Ok(());
     }

@@ -95,6 +95,6 @@ pub(super) fn end(args: &EndArgs, options: &Options, reporter: Reporter) -> Resu
 fn print_id(id: &SessionId, json: Option<Value>) -> Result<()> {
     match json {
         Some(json) => terminal::print_json(&json),
-        None => terminal::print_data(&format!("{id}\n")),
+        None => terminal::print_page(format!("{id}\n")),
     }
 }

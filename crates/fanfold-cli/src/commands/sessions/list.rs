@@ -12,7 +12,7 @@ use super::SessionArgs;
 use crate::failure::{Failure, Result};
 use crate::settings::Options;
 use crate::store;
-use crate::terminal::{self, count, number_rows, paint, style};
+use crate::terminal::{self, Text, count, number_rows, paint, style};
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
@@ -60,28 +60,24 @@ fn print(engine: &SessionEngine, rows: &[SessionRow], args: &ListArgs) -> Result
     if args.json {
         return terminal::print_json(&rows.iter().map(row_json).collect());
     }
-    let mut page = String::new();
+    let mut page = Text::default();
     for (i, row) in rows.iter().enumerate() {
         let title = match &row.title {
             Some(title) => paint(style::BOLD, title),
             None => paint(style::DIM, preview(engine, row)),
         };
-        let ended = row.ended.as_ref().map_or_else(String::new, |(_, why)| format!(" ({})", why.name()));
         // Numbers refer to the unfiltered list.
         let number = if args.source.is_none() { format!("{:>3}  ", i + 1) } else { String::new() };
-        let _ = writeln!(
-            page,
-            "{number}{}  {}  {:>15}  {:<8} {title}{ended}",
-            row.id,
-            &row.updated_at.to_string()[..16],
-            count(row.n_messages as usize, "message"),
-            row.source
-        );
+        let (id, messages) = (&row.id, count(row.n_messages as usize, "message"));
+        let at = row.updated_at.to_string();
+        let _ = write!(page, "{number}{id}  {}  {messages:>15}  {:<8} ", &at[..16], row.source);
+        page.push(title);
+        page.push_line(row.ended.as_ref().map_or_else(String::new, |(_, why)| format!(" ({})", why.name())));
     }
     if rows.is_empty() {
-        page.push_str("no sessions yet; `fanfold fold --session new chat.json` stores one\n");
+        page.push("no sessions yet; `fanfold fold --session new chat.json` stores one\n");
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
 /// The beginning of the first user message with text.
@@ -167,7 +163,7 @@ pub(super) fn show(args: &SessionArgs, options: &Options) -> Result<()> {
     for event in events.iter().rev().take(20).rev() {
         let _ = writeln!(page, "  {}  {}", event.at, describe_event(event));
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
 fn event_json(event: &EventRow) -> Value {
@@ -245,7 +241,7 @@ pub(super) fn size(args: &SizeArgs, options: &Options) -> Result<()> {
         ("disk", size.n_disk_bytes, "bytes, including the index"),
     ];
     let rows = rows.map(|(name, number, remark)| (name, thousands(number), remark.to_owned()));
-    terminal::print_page(&number_rows(rows))
+    terminal::print_page(number_rows(rows))
 }
 
 #[cfg(test)]

@@ -222,7 +222,7 @@ fn delete(args: &DeleteArgs, options: &Options, reporter: Reporter) -> Result<()
         let pruned = engine.delete(&row.id)?;
         if !args.json {
             let messages = count(pruned.n_messages as usize, "message");
-            reporter.line(&format!("{}: deleted with {messages}", row.id));
+            reporter.line(format!("{}: deleted with {messages}", row.id));
         }
         n_messages += pruned.n_messages;
         deleted.push(row.id);
@@ -246,7 +246,7 @@ fn prune(args: &PruneArgs, options: &Options, reporter: Reporter) -> Result<()> 
         let ids: Vec<String> = rows.into_iter().map(|row| row.id.0).collect();
         return match args.json {
             true => terminal::print_json(&json!({ "outdated": ids })),
-            false => terminal::print_data(&ids.iter().map(|id| format!("{id}\n")).collect::<String>()),
+            false => terminal::print_page(ids.iter().map(|id| format!("{id}\n")).collect::<String>()),
         };
     }
     let pruned = engine.prune(&retention)?;

@@ -60,7 +60,7 @@ fn list(args: &TextArgs, options: &Options) -> Result<()> {
         let (at, n_messages, name) = (checkpoint.at, checkpoint.n_messages, checkpoint.name);
         page.push_str(&format!("{at}  {n_messages:>6} messages  {name}{auto}\n"));
     }
-    terminal::print_page(&page)
+    terminal::print_page(page)
 }
 
 /// Restores a checkpoint.

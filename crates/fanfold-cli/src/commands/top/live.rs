@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::StatusSource;
 use super::screen::{Key, Screen, ScreenSize};
 use crate::failure::Result;
+use crate::terminal::Text;
 
 /// The interval between two reads of the status.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -55,6 +56,7 @@ fn draw(screen: &Screen, drawn: &mut String) -> io::Result<()> {
     let lines = screen.lines(size());
     // Clearing each line after its end, instead of the whole screen, avoids flicker.
     let mut frame = "\x1b[H".to_owned();
+    let lines: Vec<String> = lines.iter().map(Text::render_line).collect();
     frame.push_str(&lines.join("\x1b[K\r\n"));
     frame.push_str("\x1b[K\x1b[J");
     if frame == *drawn {

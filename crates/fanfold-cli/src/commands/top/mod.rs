@@ -55,7 +55,7 @@ pub(crate) fn run(args: &TopArgs, _: &Options, _: Reporter) -> Result<()> {
     let first = source.status().map_err(|error| status_failure(&error))?;
     if args.json {
         let json = serde_json::to_string_pretty(&first).unwrap_or_default();
-        return terminal::print_data(&format!("{json}\n"));
+        return terminal::print_own_json(json);
     }
     let is_live = !args.once && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     #[cfg(unix)]
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &TopArgs, _: &Options, _: Reporter) -> Result<()> {
         return live::run(&source, first);
     }
     let _ = is_live;
-    terminal::print_page(&table::page(&first, source.client.address()))
+    terminal::print_page(table::page(&first, source.client.address()))
 }
 
 /// Reads the status of the proxy.

@@ -3,7 +3,7 @@
 use fanfold_proxy::meter::{SessionStatus, Status};
 
 use super::table;
-use crate::terminal::{paint, style};
+use crate::terminal::{Text, paint, style, text};
 
 /// A key with an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,12 +122,12 @@ impl Screen {
     }
 
     /// The lines of the screen, padded to its height.
-    pub(super) fn lines(&self, size: ScreenSize) -> Vec<String> {
+    pub(super) fn lines(&self, size: ScreenSize) -> Vec<Text> {
         let mut lines = table::head(&self.status, &self.address);
         if let Some(error) = &self.error {
             lines.push(paint(style::ERROR, error));
         }
-        lines.push(String::new());
+        lines.push(Text::default());
         let sorted = self.sorted();
         let selected =
             self.selected.as_ref().and_then(|id| sorted.iter().position(|session| session.id == *id));
@@ -139,8 +139,8 @@ impl Screen {
                 let n_rows = size.height.saturating_sub(lines.len() + 1).max(1);
                 let first = selected.map_or(0, |at| (at + 1).saturating_sub(n_rows));
                 for (i, session) in sorted.iter().enumerate().skip(first).take(n_rows) {
-                    let marker = if selected == Some(i) { paint(style::HINT, ">") } else { " ".to_owned() };
-                    lines.push(format!("{marker} {}", table::line(session, size.width - 2)));
+                    let marker = if selected == Some(i) { paint(style::HINT, ">") } else { Text::from(" ") };
+                    lines.push(text![marker, " ", table::line(session, size.width - 2)]);
                 }
                 if sorted.is_empty() {
                     lines.push(paint(style::DIM, "  no session yet"));
@@ -148,7 +148,7 @@ impl Screen {
             }
         }
         lines.truncate(size.height.saturating_sub(1));
-        lines.resize(size.height.saturating_sub(1), String::new());
+        lines.resize(size.height.saturating_sub(1), Text::default());
         lines.push(table::keys(self.order));
         lines
     }
@@ -204,12 +204,15 @@ mod tests {
         Screen::new(status(), "http://127.0.0.1:7744")
     }
 
+    fn plain(line: &Text) -> String {
+        anstream::adapter::strip_str(&line.render_line()).to_string()
+    }
+
     /// The screen without colours.
     fn text(screen: &Screen) -> String {
         let lines = screen.lines(ScreenSize { width: 124, height: 11 });
         assert_eq!(lines.len(), 11);
-        let plain = |line: &String| anstream::adapter::strip_str(line).to_string().trim_end().to_owned();
-        lines.iter().map(|line| plain(line) + "\n").collect()
+        lines.iter().map(|line| plain(line).trim_end().to_owned() + "\n").collect()
     }
 
     fn check(keys: &[Key], expected: &Expect) {
@@ -245,8 +248,7 @@ mod tests {
             assert!(screen.press(key));
         }
         let lines = screen.lines(ScreenSize { width: 100, height: 40 });
-        let text =
-            lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect::<Vec<_>>();
+        let text = lines.iter().map(plain).collect::<Vec<_>>();
         expect![[r#"
             fanfold 0.1.0  http://127.0.0.1:7744  up 62m
             requests 1,203  in progress 1  folded 812  unchanged 3  refused 2  retried 2
@@ -290,6 +292,28 @@ mod tests {
             q quit   up/down select   enter details   s order (activity)"#]]
         .assert_eq(text.join("\n").trim_end());
         assert!(screen.press(Key::Back) && !screen.is_detail && !screen.press(Key::Back));
+    }
+
+    #[test]
+    fn a_status_with_control_characters_does_not_change_the_screen() {
+        let hostile = "a\u{1b}[2J\n\r\u{9b}1m\u{202e}";
+        let mut status = status();
+        status.version = hostile.to_owned();
+        status.totals.as_it_came.insert(hostile.to_owned(), 1);
+        let session = &mut status.sessions[0];
+        for text in [&mut session.id, &mut session.words, &mut session.model, &mut session.format] {
+            *text = hostile.to_owned();
+        }
+        let mut screen = Screen::new(status, "http://127.0.0.1:7744");
+        screen.update(Err(hostile.to_owned()));
+        screen.update(Ok(screen.status.clone()));
+        for key in [Key::Down, Key::Enter] {
+            let lines = screen.lines(ScreenSize { width: 124, height: 40 });
+            let drawn: Vec<String> = lines.iter().map(plain).collect();
+            assert!(!drawn.concat().contains(|c: char| c.is_control() || c == '\u{202e}'), "{drawn:?}");
+            assert!(drawn.concat().contains("a␛[2J␊␍<U+009B>1m<U+202E>"), "{drawn:?}");
+            screen.press(key);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use fanfold_core::thousands;
 use fanfold_proxy::meter::{SessionStatus, Status, Totals, dollars};
 
 use super::screen::Order;
-use crate::terminal::{paint, style};
+use crate::terminal::{Text, paint, style, text, visible_line};
 
 /// The widths of the columns. Narrow terminals omit the model and the recalls.
 #[derive(Clone, Copy)]
@@ -32,20 +32,20 @@ impl Columns {
 }
 
 /// The whole table.
-pub(super) fn page(status: &Status, address: &str) -> String {
+pub(super) fn page(status: &Status, address: &str) -> Text {
     let width = FULL_WIDTH + 10;
     let mut lines = head(status, address);
-    lines.push(String::new());
+    lines.push(Text::default());
     lines.push(paint(style::BOLD, titles(width)));
     lines.extend(status.sessions.iter().map(|session| line(session, width)));
     if status.sessions.is_empty() {
         lines.push(paint(style::DIM, "no session yet"));
     }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.into_iter().map(|line| text![line.trim_end(), "\n"]).collect()
 }
 
 /// The totals over all sessions.
-pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
+pub(super) fn head(status: &Status, address: &str) -> Vec<Text> {
     let totals = &status.totals;
     let n_of = |outcome: &str| totals.outcomes.get(outcome).copied().unwrap_or_default();
     let (folded, saved, mode) = match status.mode.as_str() {
@@ -59,13 +59,11 @@ pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
     };
     let away = short(totals.tokens.folded_away);
     let mut lines = vec![
-        format!(
-            "{} {}  {address}  up {}{mode}",
+        text![
             paint(style::BOLD, "fanfold"),
-            status.version,
-            span(status.uptime_seconds)
-        ),
-        format!(
+            format!(" {}  {address}  up {}{mode}", status.version, span(status.uptime_seconds)),
+        ],
+        Text::from(format!(
             "requests {}  in progress {}  {folded} {}  unchanged {}  refused {}  retried {}",
             thousands(totals.requests),
             status.requests_in_flight,
@@ -73,14 +71,17 @@ pub(super) fn head(status: &Status, address: &str) -> Vec<String> {
             thousands(n_of("as_it_came")),
             totals.refused,
             totals.retried,
-        ),
-        format!(
-            "{saved} {}  folded away {away} tokens  folds {}  recalls {}  misses {}",
+        )),
+        text![
+            format!("{saved} "),
             paint(color_of(totals.dollars.saved), money),
-            thousands(totals.folds),
-            thousands(totals.recalls),
-            thousands(totals.misses),
-        ),
+            format!(
+                "  folded away {away} tokens  folds {}  recalls {}  misses {}",
+                thousands(totals.folds),
+                thousands(totals.recalls),
+                thousands(totals.misses),
+            ),
+        ],
     ];
     lines.extend(folding_line(totals).map(|line| paint(style::DIM, line)));
     let reasons: Vec<String> = totals.as_it_came.iter().map(|(why, n)| format!("{why} {n}")).collect();
@@ -121,28 +122,29 @@ pub(super) fn titles(width: usize) -> String {
 }
 
 /// The line of a session.
-pub(super) fn line(session: &SessionStatus, width: usize) -> String {
+pub(super) fn line(session: &SessionStatus, width: usize) -> Text {
     let columns = Columns::for_width(width);
     let saved = session.dollars.map_or("-".to_owned(), |money| dollars(money.saved));
     let saved_style = session.dollars.map_or(Style::new(), |money| color_of(money.saved));
     let idle = if session.in_flight > 0 { "now".to_owned() } else { span(session.idle_seconds) };
     let tokens = format!("{}/{}", short(view_tokens(session)), short(session.window));
-    let mark = if needs_attention(session) { paint(style::WARNING, "!") } else { " ".to_owned() };
+    let mark = if needs_attention(session) { paint(style::WARNING, "!") } else { Text::from(" ") };
     let model = if columns.model > 0 { format!("  {}", fit(&session.model, 16)) } else { String::new() };
     let recalls = if columns.recalls > 0 { format!("{:>8}", session.recalls) } else { String::new() };
-    format!(
-        "{}{model}  {}  {tokens:>10}{mark}{:>6}{recalls}{:>7}{:>8}{}{idle:>6}",
-        fit(title(session), columns.title),
+    let (folds, misses, away) = (session.folds, session.misses, short(session.folded_away));
+    text![
+        format!("{}{model}  ", fit(title(session), columns.title)),
         bar(session, columns.bar),
-        session.folds,
-        session.misses,
-        short(session.folded_away),
+        format!("  {tokens:>10}"),
+        mark,
+        format!("{folds:>6}{recalls}{misses:>7}{away:>8}"),
         paint(saved_style, format!("{saved:>9}")),
-    )
+        format!("{idle:>6}"),
+    ]
 }
 
 /// The details of a session.
-pub(super) fn detail(session: &SessionStatus) -> Vec<String> {
+pub(super) fn detail(session: &SessionStatus) -> Vec<Text> {
     let money = |amount: fn(&fanfold_proxy::meter::Dollars) -> f64| {
         session.dollars.as_ref().map_or("no known price".to_owned(), |money| dollars(amount(money)))
     };
@@ -168,14 +170,15 @@ pub(super) fn detail(session: &SessionStatus) -> Vec<String> {
         ("saved", money(|m| m.saved)),
         ("idle", span(session.idle_seconds)),
     ];
-    let mut lines: Vec<String> = rows.into_iter().map(|(name, value)| format!("{name:<15}{value}")).collect();
-    lines.push(String::new());
+    let line = |(name, value): (&str, String)| Text::from(format!("{name:<15}{value}"));
+    let mut lines: Vec<Text> = rows.into_iter().map(line).collect();
+    lines.push(Text::default());
     lines.push(paint(style::DIM, format!("fanfold sessions show {}", session.id)));
     lines
 }
 
 /// The help line.
-pub(super) fn keys(order: Order) -> String {
+pub(super) fn keys(order: Order) -> Text {
     paint(style::DIM, format!("q quit   up/down select   enter details   s order ({})", order.name()))
 }
 
@@ -210,7 +213,7 @@ fn color_of(saved: f64) -> Style {
 }
 
 /// A bar of the view and of what was folded, within the window.
-fn bar(session: &SessionStatus, width: usize) -> String {
+fn bar(session: &SessionStatus, width: usize) -> Text {
     let cells = |tokens: u64| {
         let cells = (u128::from(tokens) * width as u128).div_ceil(u128::from(session.window.max(1)));
         (cells as usize).min(width)
@@ -218,17 +221,16 @@ fn bar(session: &SessionStatus, width: usize) -> String {
     let (sent, came) = (cells(view_tokens(session)), cells(session.came));
     let folded = came.saturating_sub(sent);
     let style = if needs_attention(session) { style::WARNING } else { style::VERBATIM };
-    format!(
-        "{}{}{}",
+    text![
         paint(style, "█".repeat(sent)),
         paint(style::DIM, "░".repeat(folded)),
-        paint(style::DIM, "·".repeat(width - sent - folded))
-    )
+        paint(style::DIM, "·".repeat(width - sent - folded)),
+    ]
 }
 
 /// Pads or truncates a text to a width.
 fn fit(text: &str, width: usize) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let text = visible_line(text);
     let n_chars = text.chars().count();
     if n_chars <= width {
         return format!("{text:<width$}");
