@@ -24,11 +24,15 @@ const WINDOW: &str = "8k";
 const LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
-    Ok(vec![kill_fold(trial)?, kill_serve(trial)?])
+    let (fold, serve) = ("kill of `fold --session`", "kill of `serve` under a stream");
+    Ok(vec![
+        Row::from_result(fold, kill_fold(trial, fold)),
+        Row::from_result(serve, kill_serve(trial, serve)),
+    ])
 }
 
-fn kill_fold(trial: &Trial) -> anyhow::Result<Row> {
-    let mut row = Row::new("kill of `fold --session`", TARGET);
+fn kill_fold(trial: &Trial, name: &str) -> anyhow::Result<Row> {
+    let mut row = Row::new(name, TARGET);
     let sandbox = Sandbox::new(trial, "kill-fold")?;
     let mut rng = Rng::new(trial.seed);
     let n_tries = trial.tries(10, 200);
@@ -90,8 +94,8 @@ fn after_kill(
 }
 
 /// Two proxies get the same requests. One is killed while it answers, the other one never.
-fn kill_serve(trial: &Trial) -> anyhow::Result<Row> {
-    let mut row = Row::new("kill of `serve` under a stream", TARGET);
+fn kill_serve(trial: &Trial, name: &str) -> anyhow::Result<Row> {
+    let mut row = Row::new(name, TARGET);
     let sandbox = Sandbox::new(trial, "kill-serve")?;
     let upstreams = [streaming_provider()?, streaming_provider()?];
     let beside = sandbox.serve(&upstreams[0].url(), "beside.db", &["-w", "16k"])?;

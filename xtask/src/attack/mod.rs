@@ -8,13 +8,14 @@ mod sandbox; //       the program in a directory of its own
 mod http; //          an HTTP client that accepts broken answers
 mod provider; //      a model provider that sends any bytes
 mod kills; //         processes killed at random times
-//mod full_disk; //     a store on a disk that fills up
-//mod damage; //        lost pages, truncations, damaged headers, changed bytes
-//mod load; //          hostile bodies and connections beside a good client
+mod full_disk; //     a store on a disk that fills up
+mod damage; //        lost pages, truncations, damaged headers, changed bytes
+mod load; //          a good client beside hostile ones
+mod hostile_clients; // bodies and connections that keep a server busy
 mod faults; //        broken answers of the provider, direct and through the proxy
 mod fault_list; //    the answers of a broken provider
 mod browser; //       requests that a web page can send
-//mod redaction; //     secrets in exported conversations
+mod redaction; //     secrets in exported conversations
 mod mutations; //     mutated conversations
 mod terminal; //      control sequences in conversations
 
@@ -35,10 +36,14 @@ const SEED: u64 = 25;
 /// One attack; an error is reported as a failure.
 type Attack = fn(&Trial) -> anyhow::Result<Vec<Row>>;
 
-const ATTACKS: &[(&str, Attack)] = &[
+const ATTACKS: [(&str, Attack); 9] = [
     ("kills", kills::run),
+    ("full-disk", full_disk::run),
+    ("damage", damage::run),
+    ("load", load::run),
     ("faults", faults::run),
     ("browser", browser::run),
+    ("redaction", redaction::run),
     ("mutations", mutations::run),
     ("terminal", terminal::run),
 ];
@@ -75,7 +80,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let trial = Trial { program, folder, seed: options.seed, is_short: options.is_short };
     eprintln!("seed {}, program {}", trial.seed, trial.program.display());
     let mut rows = Vec::new();
-    for (name, attack) in ATTACKS.iter().copied() {
+    for (name, attack) in ATTACKS {
         let is_chosen = options.names.is_empty() || options.names.iter().any(|chosen| chosen == name);
         if is_chosen {
             rows.extend(run_one(&trial, name, attack));
@@ -94,12 +99,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
 /// Runs an attack and reports each row on stderr.
 fn run_one(trial: &Trial, name: &str, attack: Attack) -> Vec<Row> {
     let started = Instant::now();
-    let rows = attack(trial).unwrap_or_else(|error| {
-        let mut row = Row::new(name, "");
-        row.n_tries = 1;
-        row.fail(format!("{error:#}"));
-        vec![row]
-    });
+    let rows = attack(trial).unwrap_or_else(|error| vec![Row::from_result(name, Err(error))]);
     for row in &rows {
         row.report();
     }

@@ -36,6 +36,15 @@ impl Row {
         Row { skipped: Some(reason.into()), ..Row::new(attack, "") }
     }
 
+    /// A row that reports an attack that could not run as a failure.
+    pub(super) fn from_result(attack: &str, result: anyhow::Result<Row>) -> Row {
+        result.unwrap_or_else(|error| {
+            let mut row = Row::new(attack, "");
+            row.count(false, || format!("{error:#}"));
+            row
+        })
+    }
+
     /// Counts a try, and a failure unless it was passed.
     pub(super) fn count(&mut self, is_passed: bool, describe: impl FnOnce() -> String) {
         self.n_tries += 1;

@@ -1,0 +1,296 @@
+//! Damages a store of 15 sessions and counts what `doctor --repair` saves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context as _, ensure};
+use fanfold_testkit::Rng;
+use fanfold_testkit::generators::tool_outputs::{KINDS, tool_output};
+use serde_json::{Value, json};
+
+use super::Trial;
+use super::http::find;
+use super::sandbox::Sandbox;
+use super::table::Row;
+
+const N_SESSIONS: usize = 15;
+const N_STEPS: usize = 20;
+const PAGE: usize = 4096;
+/// The share of messages to save after the loss of any single page, and on average.
+const LEAST: f64 = 0.90;
+const LEAST_MEAN: f64 = 0.97;
+
+/// An intact store and its content.
+struct Store {
+    bytes: Vec<u8>,
+    /// The session of each message, by the JSON of the message. Every message is unique.
+    messages: BTreeMap<String, String>,
+}
+
+/// A damaged copy of the store.
+struct Damage {
+    name: String,
+    bytes: Vec<u8>,
+    /// The messages that must be saved; all but a tenth if it is `None`.
+    required: Option<BTreeSet<String>>,
+}
+
+pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
+    let store = build(trial)?;
+    let mut rng = Rng::new(trial.seed);
+    let single = "≥ 90 % of the messages each, 97 % on average, all sessions";
+    let kinds: [(&str, &str, Vec<Damage>); 6] = [
+        ("page of zeros", single, pages(trial, &store, |_| 0, &mut rng)),
+        ("page of random bytes", single, pages(trial, &store, |rng| rng.number() as u8, &mut rng)),
+        ("truncation up to 50 %", "everything in the rest", truncations(trial, &store, &mut rng)),
+        ("damaged header", "all messages and sessions", headers(trial, &store, &mut rng)),
+        ("changed byte", "≥ 90 % each, 97 % on average; no silent change", flips(trial, &store, &mut rng)),
+        (
+            "byte 0xFF in a message",
+            "≥ 90 % each, 97 % on average, all sessions",
+            invalid_texts(trial, &store, &mut rng),
+        ),
+    ];
+    let mut rows = Vec::new();
+    for (n, (name, target, damages)) in kinds.into_iter().enumerate() {
+        rows.push(repair_all(trial, n, Row::new(format!("damage: {name}"), target), &store, &damages)?);
+    }
+    Ok(rows)
+}
+
+/// Stores conversations of unique messages, and reads them back.
+fn build(trial: &Trial) -> anyhow::Result<Store> {
+    let sandbox = Sandbox::new(trial, "damage")?;
+    let mut rng = Rng::new(trial.seed);
+    for n in 0..N_SESSIONS {
+        sandbox.write("chat.json", conversation(n, &mut rng))?;
+        let ran = sandbox.run(&format!("fold --session s{n} chat.json -w 8k --store x.db -o out.json"))?;
+        ensure!(ran.is_ok(), "no store to damage: {}", ran.err_text());
+    }
+    let messages = exported(&sandbox, "x.db")?;
+    ensure!(messages.len() == N_SESSIONS * (2 * N_STEPS + 2), "{} messages are stored", messages.len());
+    let bytes = fs::read(sandbox.path("x.db"))?;
+    let is_checkpointed = fs::metadata(sandbox.path("x.db-wal")).map_or(0, |wal| wal.len()) == 0;
+    ensure!(is_checkpointed && bytes.len() > 50 * PAGE, "the store is not in one file");
+    Ok(Store { bytes, messages })
+}
+
+fn conversation(n: usize, rng: &mut Rng) -> String {
+    let mut messages = vec![
+        json!({ "role": "system", "content": format!("You are assistant {n}.") }),
+        json!({ "role": "user", "content": format!("Find the fault in part {n}, please.") }),
+    ];
+    for i in 0..N_STEPS {
+        let id = format!("call_{n}_{i}");
+        let mut text = tool_output(KINDS[rng.below(KINDS.len())], rng).0;
+        text.truncate(text.floor_char_boundary(200 + rng.below(2_000)));
+        let function = json!({ "name": "read", "arguments": format!("{{\"path\":\"part_{n}/{i}.rs\"}}") });
+        let calls = json!([{ "id": id, "type": "function", "function": function }]);
+        messages.push(
+            json!({ "role": "assistant", "content": format!("Step {i} of {n}."), "tool_calls": calls }),
+        );
+        messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
+    }
+    json!({ "model": "gpt-4o", "messages": messages }).to_string()
+}
+
+/// Every message that `sessions export` returns, with its session.
+fn exported(sandbox: &Sandbox, store: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let ran = sandbox.run(&format!("sessions export --all --store {store}"))?;
+    if let Some(crash) = ran.crash() {
+        anyhow::bail!("export: {crash}");
+    }
+    let mut messages = BTreeMap::new();
+    for line in ran.out_text().lines() {
+        let line: Value = serde_json::from_str(line).context("export printed no JSON")?;
+        let session = line["id"].as_str().unwrap_or_default();
+        let list = line["messages"].as_array().into_iter().flatten();
+        messages.extend(list.map(|message| (message["json"].to_string(), session.to_owned())));
+    }
+    Ok(messages)
+}
+
+/// Overwrites each page; a short run takes some of the first pages, where the roots are, and some others.
+fn pages(trial: &Trial, store: &Store, fill: fn(&mut Rng) -> u8, rng: &mut Rng) -> Vec<Damage> {
+    const N_ROOTS: usize = 30;
+    let n_pages = store.bytes.len() / PAGE;
+    let chosen: BTreeSet<usize> = if trial.is_short {
+        let mut chosen = BTreeSet::from([0, 3, 6]);
+        chosen.extend((0..2).map(|_| 1 + rng.below(N_ROOTS)));
+        chosen.extend((0..3).map(|_| rng.below(n_pages)));
+        chosen
+    } else {
+        (0..n_pages).collect()
+    };
+    let damage = |page: usize| {
+        let mut bytes = store.bytes.clone();
+        bytes[page * PAGE..][..PAGE].iter_mut().for_each(|byte| *byte = fill(rng));
+        Damage { name: format!("page {}", page + 1), bytes, required: None }
+    };
+    chosen.into_iter().map(damage).collect()
+}
+
+/// Cuts of whole pages and of any length.
+fn truncations(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
+    let all = store.bytes.len();
+    let mut cuts = vec![PAGE, 10 * PAGE, all / 10 / PAGE * PAGE, all / 2 / PAGE * PAGE];
+    cuts.extend((0..trial.tries(1, 16)).map(|_| 1 + rng.below(all / 2)));
+    let damage = |cut: usize| {
+        let bytes = store.bytes[..all - cut].to_vec();
+        let required = store.messages.keys().filter(|message| is_in(message, &bytes)).cloned().collect();
+        Damage { name: format!("{cut} bytes cut"), bytes, required: Some(required) }
+    };
+    cuts.into_iter().map(damage).collect()
+}
+
+/// Returns whether the bytes contain a message. A message that is longer than a page is stored in parts.
+fn is_in(message: &str, bytes: &[u8]) -> bool {
+    const MAX_BYTES: usize = PAGE / 4;
+    message.len() < MAX_BYTES && find(bytes, message.as_bytes()).is_some()
+}
+
+/// Damages in the first hundred bytes; all messages must be saved.
+fn headers(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
+    /// The magic text, the page size, the versions, counts, the free list, the schema, the encoding, all.
+    const FIELDS: [(usize, usize); 9] =
+        [(0, 16), (16, 2), (18, 6), (24, 8), (32, 8), (40, 8), (56, 4), (92, 8), (0, 100)];
+    let mut damages = Vec::new();
+    for (from, length) in FIELDS.into_iter().step_by(trial.tries(2, 1)) {
+        for is_zero in [true, false] {
+            let mut bytes = store.bytes.clone();
+            let field = bytes[from..][..length].iter_mut();
+            field.for_each(|byte| *byte = if is_zero { 0 } else { rng.number() as u8 });
+            let required = Some(store.messages.keys().cloned().collect());
+            damages.push(Damage {
+                name: format!("header bytes {from} to {}", from + length),
+                bytes,
+                required,
+            });
+        }
+    }
+    damages
+}
+
+/// Changes one byte anywhere.
+fn flips(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
+    let mut flip = |_| {
+        let mut bytes = store.bytes.clone();
+        let at = rng.below(bytes.len());
+        bytes[at] ^= 1 << rng.below(8);
+        Damage { name: format!("byte {at}"), bytes, required: None }
+    };
+    (0..trial.tries(6, 200)).map(&mut flip).collect()
+}
+
+/// Makes one message a text that is not UTF-8.
+fn invalid_texts(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
+    let messages: Vec<&String> =
+        store.messages.keys().filter(|message| is_in(message, &store.bytes)).collect();
+    let mut invalidate = |_| {
+        let mut bytes = store.bytes.clone();
+        let message = messages[rng.below(messages.len())];
+        let at = find(&bytes, message.as_bytes()).unwrap_or_default() + message.len() / 2;
+        bytes[at] = 0xff;
+        Damage { name: format!("byte {at}"), bytes, required: None }
+    };
+    (0..trial.tries(2, 30)).map(&mut invalidate).collect()
+}
+
+/// Repairs each damaged copy, on all processors, and counts what is left.
+fn repair_all(
+    trial: &Trial,
+    kind: usize,
+    mut row: Row,
+    store: &Store,
+    damages: &[Damage],
+) -> anyhow::Result<Row> {
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let n_threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for worker in 0..n_threads {
+            let (next, results) = (&next, &results);
+            scope.spawn(move || {
+                while let Some(damage) = damages.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let name = format!("damage-{kind}-{worker}");
+                    let result =
+                        Sandbox::new(trial, &name).and_then(|sandbox| repair(&sandbox, store, damage));
+                    results.lock().unwrap_or_else(|error| error.into_inner()).push((damage, result));
+                }
+            });
+        }
+    });
+    let results = results.into_inner().unwrap_or_default();
+    let mut shares = Vec::new();
+    for (damage, result) in results {
+        let (share, problem) = result.unwrap_or_else(|error| (0.0, Some(format!("{error:#}"))));
+        shares.push(share);
+        row.count(problem.is_none(), || format!("{}: {}", damage.name, problem.unwrap_or_default()));
+    }
+    let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    let worst = shares.iter().copied().fold(1.0, f64::min);
+    row.count(mean >= LEAST_MEAN, || format!("{:.1} % of the messages on average", 100.0 * mean));
+    row.figure = format!("messages: {:.1} % on average, {:.1} % at worst", 100.0 * mean, 100.0 * worst);
+    Ok(row)
+}
+
+/// Repairs a damaged copy. Returns the share of its messages that is saved, and a description of the problem.
+fn repair(sandbox: &Sandbox, store: &Store, damage: &Damage) -> anyhow::Result<(f64, Option<String>)> {
+    for file in fs::read_dir(sandbox.path(""))? {
+        fs::remove_file(file?.path())?;
+    }
+    sandbox.write("x.db", &damage.bytes)?;
+    let repaired = sandbox.run("doctor --repair --store x.db")?;
+    if let Some(crash) = repaired.crash() {
+        return Ok((0.0, Some(crash)));
+    }
+    let saved = exported(sandbox, "x.db")?;
+    let is_reported =
+        !repaired.out_text().ends_with("no problems\n") || repaired.out_text().contains("repaired");
+    let is_saved = |message: &&String| saved.contains_key(*message);
+    let n_expected = damage.required.as_ref().map_or(store.messages.len(), BTreeSet::len);
+    let n_saved = match &damage.required {
+        Some(required) => required.iter().filter(is_saved).count(),
+        None => store.messages.keys().filter(is_saved).count(),
+    };
+    let share = n_saved as f64 / n_expected.max(1) as f64;
+    let sessions_of = |is_wanted: &dyn Fn(&String) -> bool| -> BTreeSet<&String> {
+        store.messages.iter().filter(|(message, _)| is_wanted(message)).map(|(_, session)| session).collect()
+    };
+    let expected = match &damage.required {
+        Some(required) => sessions_of(&|message| required.contains(message)),
+        None => sessions_of(&|_| true),
+    };
+    let found = sessions_of(&|message| saved.contains_key(message));
+    let n_sessions = expected.intersection(&found).count();
+    let least = if damage.required.is_some() { 1.0 } else { LEAST };
+    let is_lossless = share >= 1.0 && saved.len() == store.messages.len();
+    let report = || repaired.err_text() + &repaired.out_text();
+    let problem = if share < least || n_sessions < expected.len() {
+        let n_expected_sessions = expected.len();
+        Some(format!(
+            "{n_saved} of {n_expected} messages, {n_sessions} of {n_expected_sessions} sessions: {}",
+            report()
+        ))
+    } else if !is_lossless && !is_reported {
+        Some("a message has changed and doctor reports nothing".to_owned())
+    } else {
+        listed(sandbox, n_sessions)?
+    };
+    Ok((share, problem))
+}
+
+/// The repaired store must be usable: it lists its sessions, and a search answers.
+fn listed(sandbox: &Sandbox, n_sessions: usize) -> anyhow::Result<Option<String>> {
+    let list = sandbox.run("sessions list --json -n 100 --store x.db")?;
+    let n_listed = list.json().as_array().map_or(0, Vec::len);
+    let search = sandbox.run("search fault part --json --store x.db")?;
+    let is_found = search.is_ok()
+        && search.json()["results"].as_array().is_some_and(|found: &Vec<Value>| !found.is_empty());
+    if n_listed < n_sessions || !is_found {
+        return Ok(Some(format!("{n_listed} sessions are listed; search: {}", search.err_text())));
+    }
+    Ok(None)
+}
