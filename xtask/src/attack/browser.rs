@@ -14,16 +14,18 @@ use super::table::Row;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const WORD: &str = "PLANTED";
+const FORK: &str = "/fanfold/api/sessions/victim/fork";
 
-/// Headers of a page of another site, of a sandboxed frame, of another local port, and of a rebound host name. `PORT`
-/// is the port of the server.
-const FOREIGN: [&[(&str, &str)]; 10] = [
+/// Names and values.
+type Headers = &'static [(&'static str, &'static str)];
+
+/// Headers of a page of another site, of a sandboxed frame, and of a rebound host name. `PORT` is the port of the server.
+const FOREIGN: [Headers; 9] = [
     &[("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")],
     &[("Origin", "http://evil.example")],
     &[("Origin", "null"), ("Sec-Fetch-Site", "cross-site")],
     &[("Origin", "null")],
     &[("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image")],
-    &[("Origin", "http://127.0.0.1:1"), ("Sec-Fetch-Site", "same-site")],
     &[("Origin", "https://127.0.0.1.evil.example"), ("Sec-Fetch-Site", "cross-site")],
     &[("Host", "evil.example:PORT")],
     &[
@@ -44,7 +46,7 @@ const ROUTES: [(&str, &str); 10] = [
     ("GET", "/fanfold/status"),
     ("GET", "/fanfold/api/sessions"),
     ("GET", "/fanfold/api/search?query=PLANTED"),
-    ("POST", "/fanfold/api/sessions/victim/fork"),
+    ("POST", FORK),
     ("POST", "/fanfold/mcp"),
 ];
 
@@ -63,6 +65,11 @@ pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
         }
         check_refused(&mcp, "POST", "/mcp", headers, &mut row);
     }
+    // A page of another local program may be trusted to read, but must not change a session without being asked.
+    let headers = [("Origin", "http://127.0.0.1:1"), ("Sec-Fetch-Site", "same-site")];
+    let answer = send(&server, "POST", FORK, &headers);
+    let is_refused = answer.status.is_some_and(|status| (400..500).contains(&status));
+    row.count(is_refused, || format!("POST {FORK} of another local page: {}", answer.describe()));
     row.count(provider.n_requests() == 0, || {
         format!("{} requests reached the provider", provider.n_requests())
     });
@@ -87,7 +94,7 @@ fn send(server: &Server, method: &str, path: &str, headers: &[(&str, &str)]) -> 
     all.push(("Accept", "application/json, text/event-stream"));
     let body = match method {
         _ if is_mcp => json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} }).to_string(),
-        _ if path.ends_with("/fork") => json!({ "at": 1 }).to_string(),
+        _ if path == FORK => json!({ "at": 1 }).to_string(),
         "POST" => {
             let messages = json!([{ "role": "user", "content": WORD }]);
             json!({ "model": "m", "max_tokens": 9, "messages": messages, "input": WORD }).to_string()
@@ -108,8 +115,8 @@ fn check_refused(server: &Server, method: &str, path: &str, headers: &[(&str, &s
 
 /// Requests without the headers of a browser, and those of the proxy's own pages.
 fn check_programs(server: &Server, row: &mut Row) {
-    let same: &[(&str, &str)] = &[("Origin", "http://127.0.0.1:PORT"), ("Sec-Fetch-Site", "same-origin")];
-    let cases: [(&str, &str, &[(&str, &str)]); 6] = [
+    let same: Headers = &[("Origin", "http://127.0.0.1:PORT"), ("Sec-Fetch-Site", "same-origin")];
+    let cases: [(&str, &str, Headers); 6] = [
         ("POST", "/v1/chat/completions", &[]),
         ("POST", "/fanfold/mcp", &[]),
         ("POST", "/v1/chat/completions", &[("Host", "localhost:PORT")]),

@@ -24,7 +24,7 @@ const DISK: &str = "6m";
 const WINDOW: &str = "16k";
 const ROOM: u64 = 12_000;
 const LIMIT: Duration = Duration::from_secs(20);
-/// The time in which a store must continue once there is room.
+/// The longest time until a store is written again after the disk was freed.
 const RECOVERY: Duration = Duration::from_secs(10);
 
 pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
@@ -52,6 +52,14 @@ impl Disk {
         mount.args(["-t", "tmpfs", "-o", &format!("size={DISK},mode=700"), "tmpfs"]).arg(path);
         let mounted = mount.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
         mounted.success().then(|| Disk { path: path.to_owned() })
+    }
+
+    fn set_full(&self, is_full: bool) {
+        if is_full {
+            self.fill();
+        } else {
+            self.free();
+        }
     }
 
     /// Writes until no byte is left.
@@ -91,11 +99,7 @@ fn under_fold(trial: &Trial, disk: &Disk, mut row: Row) -> anyhow::Result<Row> {
     for n in 0..trial.tries(12, 70) {
         // Begin with a full disk, so that the store cannot even be created.
         let is_full = n == 0 || rng.percent(50);
-        if is_full {
-            disk.fill()
-        } else {
-            disk.free()
-        }
+        disk.set_full(is_full);
         n_full += usize::from(is_full);
         let body = conversation.body();
         sandbox.write("chat.json", &body)?;
@@ -132,11 +136,7 @@ fn under_serve(trial: &Trial, disk: &Disk, mut row: Row) -> anyhow::Result<Row> 
     let mut n_full = 0;
     for n in 0..trial.tries(10, 60) {
         let is_full = n == 0 || rng.percent(50);
-        if is_full {
-            disk.fill()
-        } else {
-            disk.free()
-        }
+        disk.set_full(is_full);
         n_full += usize::from(is_full);
         let body = conversation.body();
         let bytes = request("POST", PATH, server.port, &HEADERS, body.as_bytes());

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// What arrived after a request.
+/// The received part of a response.
 #[derive(Default)]
 pub(super) struct Answer {
     /// `None` if the bytes are not an HTTP response.

@@ -3,21 +3,19 @@
 //! Each attack runs `fanfold` in a temporary directory with inputs from a printed seed. All traffic stays on
 //! 127.0.0.1, every loop is bounded in number or time, and every started process is killed at the end.
 
-mod table; //         rows of results
-mod sandbox; //       the program in a directory of its own
-mod http; //          an HTTP client that accepts broken answers
-mod provider; //      a model provider that sends any bytes
-mod kills; //         processes killed at random times
-mod full_disk; //     a store on a disk that fills up
-mod damage; //        lost pages, truncations, damaged headers, changed bytes
-mod load; //          a good client beside hostile ones
-mod hostile_clients; // bodies and connections that keep a server busy
-mod faults; //        broken answers of the provider, direct and through the proxy
-mod fault_list; //    the answers of a broken provider
-mod browser; //       requests that a web page can send
-mod redaction; //     secrets in exported conversations
-mod mutations; //     mutated conversations
-mod terminal; //      control sequences in conversations
+mod table; //     rows of results
+mod sandbox; //   the program in a directory of its own
+mod http; //      an HTTP client that accepts broken answers
+mod provider; //  a model provider that sends any bytes
+mod kills; //     processes killed at random times
+mod full_disk; // a store on a disk that fills up
+mod damage; //    lost pages, truncations, damaged headers, changed bytes
+mod load; //      hostile bodies and connections beside a good client
+mod faults; //    broken answers of the provider, direct and through the proxy
+mod browser; //   requests that a web page can send
+mod redaction; // secrets in every setting
+mod mutations; // mutated conversations
+mod terminal; //  control sequences in conversations
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -129,7 +127,7 @@ impl Options {
                 "--seed" => options.seed = value()?.parse().context("--seed is not a number")?,
                 "--program" => options.program = Some(PathBuf::from(value()?)),
                 name if ATTACKS.iter().any(|(known, _)| *known == name) => {
-                    options.names.push(name.to_owned())
+                    options.names.push(name.to_owned());
                 }
                 name => {
                     let known: Vec<&str> = ATTACKS.iter().map(|(known, _)| *known).collect();

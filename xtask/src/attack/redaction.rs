@@ -56,8 +56,11 @@ fn count_corpus(table: &str) -> anyhow::Result<Row> {
     Ok(row)
 }
 
-/// The settings in which a secret reaches a tool result or the arguments of a call.
-const SETTINGS: [(&str, fn(&str) -> String); 6] = [
+/// A name, and the text around a secret.
+type Setting = (&'static str, fn(&str) -> String);
+
+/// Settings of secrets in tool results and in arguments of calls.
+const SETTINGS: [Setting; 6] = [
     ("plain", |key| format!("the token is here: {key} and more")),
     ("coloured", |key| format!("token \u{1b}[32m{key}\u{1b}[0m")),
     ("quoted", |key| format!("const TOKEN = \"{key}\";")),
@@ -121,7 +124,7 @@ fn export(trial: &Trial) -> anyhow::Result<Row> {
     Ok(row)
 }
 
-/// A JSON string in which letters that are not ASCII are escaped, as Python writes it.
+/// A JSON string with `\u` escapes for all letters outside ASCII, as Python writes it.
 fn escaped(text: &str) -> String {
     let text = Value::from(text).to_string();
     text.chars().map(|c| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", c as u32) }).collect()

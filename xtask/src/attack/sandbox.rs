@@ -27,7 +27,7 @@ pub(super) struct Sandbox {
 }
 
 /// A finished or killed run.
-pub(super) struct Ran {
+pub(super) struct FinishedRun {
     /// `None` if it was killed by a signal.
     pub(super) code: Option<i32>,
     pub(super) is_timed_out: bool,
@@ -35,7 +35,7 @@ pub(super) struct Ran {
     pub(super) err: Vec<u8>,
 }
 
-impl Ran {
+impl FinishedRun {
     pub(super) fn is_ok(&self) -> bool {
         self.code == Some(0)
     }
@@ -83,27 +83,40 @@ impl Sandbox {
     }
 
     /// Runs the program with arguments that are separated by spaces.
-    pub(super) fn run(&self, line: &str) -> anyhow::Result<Ran> {
+    pub(super) fn run(&self, line: &str) -> anyhow::Result<FinishedRun> {
         self.run_with(&line.split_whitespace().collect::<Vec<_>>(), None)
     }
 
     /// Runs the program with a file as its stdin.
-    pub(super) fn run_with(&self, arguments: &[&str], stdin: Option<&Path>) -> anyhow::Result<Ran> {
+    pub(super) fn run_with(&self, arguments: &[&str], stdin: Option<&Path>) -> anyhow::Result<FinishedRun> {
         let mut running = self.start(arguments, stdin)?;
         Ok(running.wait(MAX_RUN))
     }
 
+    /// Runs the program in a terminal, by the program `script`; `None` if that is missing.
+    pub(super) fn run_in_terminal(&self, line: &str) -> anyhow::Result<Option<FinishedRun>> {
+        let command = format!("{} {line}", self.program.display());
+        match self.spawn(Command::new("script").args(["-q", "-e", "-c", &command, "/dev/null"]), None) {
+            Ok(mut running) => Ok(Some(running.wait(MAX_RUN))),
+            Err(error) if error.root_cause().to_string().contains("No such file") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Starts the program.
     pub(super) fn start(&self, arguments: &[&str], stdin: Option<&Path>) -> anyhow::Result<Running> {
+        self.spawn(Command::new(&self.program).args(arguments), stdin)
+    }
+
+    fn spawn(&self, command: &mut Command, stdin: Option<&Path>) -> anyhow::Result<Running> {
         let n = self.n_runs.fetch_add(1, Ordering::Relaxed);
         let (out, err) = (self.path(&format!("run-{n}.out")), self.path(&format!("run-{n}.err")));
-        let mut command = Command::new(&self.program);
-        command.args(arguments).current_dir(&self.folder).env_clear();
+        command.current_dir(&self.folder).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", &self.folder).env("XDG_CONFIG_HOME", self.path("config"));
         command.stdout(File::create(&out)?).stderr(File::create(&err)?);
         command.stdin(stdin.map_or(Ok(Stdio::null()), |file| File::open(file).map(Stdio::from))?);
-        let child = command.spawn().with_context(|| format!("{} does not start", self.program.display()))?;
+        let child = command.spawn().with_context(|| format!("{command:?} does not start"))?;
         Ok(Running { child, out, err })
     }
 
@@ -140,7 +153,7 @@ pub(super) struct Running {
 
 impl Running {
     /// Waits for the end. Kills the process after the time limit.
-    pub(super) fn wait(&mut self, limit: Duration) -> Ran {
+    pub(super) fn wait(&mut self, limit: Duration) -> FinishedRun {
         let until = Instant::now() + limit;
         let ended = loop {
             match self.child.try_wait() {
@@ -153,7 +166,7 @@ impl Running {
         self.kill();
         let (out, err) = (fs::read(&self.out).unwrap_or_default(), fs::read(&self.err).unwrap_or_default());
         let _ = (fs::remove_file(&self.out), fs::remove_file(&self.err));
-        Ran { code: ended.and_then(|status| status.code()), is_timed_out, out, err }
+        FinishedRun { code: ended.and_then(|status| status.code()), is_timed_out, out, err }
     }
 
     /// Kills the process with SIGKILL.

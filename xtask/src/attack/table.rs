@@ -11,9 +11,9 @@ pub(super) struct Row {
     pub(super) n_tries: usize,
     /// A description of each failure.
     failures: Vec<String>,
-    /// What was measured.
+    /// The measurement.
     pub(super) figure: String,
-    /// What must be reached.
+    /// The condition for passing.
     target: String,
     /// The reason why the attack did not run here.
     skipped: Option<String>,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Trial;
 use super::http::{exchange, request};
 use super::provider::Provider;
-use super::sandbox::{Ran, Sandbox};
+use super::sandbox::{FinishedRun, Sandbox};
 use super::table::Row;
 
 /// Colours and cursor, titles, links, the clipboard, device strings, 8-bit forms, editing characters, text direction.
@@ -49,6 +49,7 @@ pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
     for colour in COLOURS {
         check_outputs(&sandbox, colour, &mut row)?;
     }
+    check_terminal(&sandbox, &mut row)?;
     check_log(&sandbox, &mut row)?;
     Ok(vec![row])
 }
@@ -59,22 +60,37 @@ fn message(n: usize, rng: &mut Rng) -> Value {
     json!({ "role": role, "content": format!("before{n} {} marker{n} after", SEQUENCES[n]) })
 }
 
-/// Checks each command that prints conversations for people.
+/// Commands that print conversations for people.
+const LINES: [&str; 10] = [
+    "show all.json",
+    "show all.json --folded -w 8k",
+    "show --session all --store x.db",
+    "search --session all --store x.db",
+    "search --store x.db",
+    "sessions list --store x.db",
+    "inspect all.json",
+    "inspect --session all --store x.db",
+    "fold all.json -w 2k --explain -o out.json",
+    "doctor --store x.db",
+];
+
+/// Checks the commands in a terminal. `recall` prints exact bytes elsewhere.
+fn check_terminal(sandbox: &Sandbox, row: &mut Row) -> anyhow::Result<()> {
+    for line in LINES.into_iter().chain(["recall --session all #1 --store x.db"]) {
+        let Some(mut ran) = sandbox.run_in_terminal(&format!("{line} --color never"))? else {
+            eprintln!("  `script` is missing: outputs to a terminal are not checked");
+            return Ok(());
+        };
+        // The terminal itself adds a carriage return to each line end.
+        ran.out = ran.out_text().replace("\r\n", "\n").into_bytes();
+        check(&ran, &format!("{line} in a terminal"), row);
+    }
+    Ok(())
+}
+
+/// Checks the commands and errors when they print to a file.
 fn check_outputs(sandbox: &Sandbox, colour: &str, row: &mut Row) -> anyhow::Result<()> {
-    let lines = [
-        "show all.json",
-        "show all.json --folded -w 8k",
-        "show --session all --store x.db",
-        "search --session all --store x.db",
-        "search --store x.db",
-        "sessions list --store x.db",
-        "inspect all.json",
-        "inspect --session all --store x.db",
-        "fold all.json -w 2k --explain -o out.json",
-        "recall --session all #1 --store x.db",
-        "doctor --store x.db",
-    ];
-    for line in lines {
+    for line in LINES {
         check(&sandbox.run(&format!("{line} --color {colour}"))?, line, row);
     }
     for (n, sequence) in SEQUENCES.iter().enumerate() {
@@ -124,7 +140,7 @@ fn check_log(sandbox: &Sandbox, row: &mut Row) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check(ran: &Ran, line: &str, row: &mut Row) {
+fn check(ran: &FinishedRun, line: &str, row: &mut Row) {
     let found = forbidden(&ran.out_text()).or_else(|| forbidden(&ran.err_text()));
     row.count(found.is_none() && ran.crash().is_none(), || format!("`{line}` prints {found:?}"));
 }

@@ -11,8 +11,8 @@ use fanfold_testkit::generators::growing_conversation::{GrowingConversation, HEA
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::http::{exchange, request};
-use super::provider::{Fault, Part};
+use crate::attack::http::{exchange, request};
+use crate::attack::provider::{Fault, Part};
 
 const CHAT: &str = "/v1/chat/completions";
 const LIMIT: Duration = Duration::from_secs(20);
@@ -39,7 +39,7 @@ impl Load {
         if self.is_short { short } else { full }
     }
 
-    /// Opens connections, as many as the limit on open files of this process allows.
+    /// Opens `n` connections, or fewer if the limit on open files is low.
     fn connect(&self, n: usize) -> Vec<TcpStream> {
         let n = n.min(max_connections());
         let open = (0..n).take_while(|_| !self.is_stopped());
@@ -75,7 +75,7 @@ impl Load {
     }
 }
 
-/// Half of the files that this process may open; a server with the same limit needs as many.
+/// Half of the limit on open files, because the server has the same limit.
 fn max_connections() -> usize {
     const DEFAULT: usize = 1_024;
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();

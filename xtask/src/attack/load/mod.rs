@@ -2,6 +2,8 @@
 //!
 //! The good client is measured before and during each attack, in front of a fresh server.
 
+mod hostile_clients; // bodies and connections that keep a server busy
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,15 +11,16 @@ use std::time::{Duration, Instant};
 use fanfold_testkit::clients::http::HttpClient;
 use fanfold_testkit::generators::growing_conversation::{GrowingConversation, HEADERS, PATH};
 
-use super::Trial;
-use super::hostile_clients::{self, HostileClient, Load};
-use super::provider::Provider;
-use super::sandbox::{Sandbox, Server};
-use super::table::Row;
+use crate::attack::Trial;
+use crate::attack::provider::Provider;
+use crate::attack::sandbox::{Sandbox, Server};
+use crate::attack::table::Row;
+use hostile_clients::{HostileClient, Load};
 
 /// Latency during an attack, as a multiple of its quiet value.
 const MAX_RATIO: f64 = 3.0;
-/// Below this latency a short run does not compare, because the machine of a short run is slow and shared.
+/// Latencies below this are not compared: in a full run they are noise, and a short run is made on slow, shared machines.
+const FLOOR_MS: f64 = 25.0;
 const SHORT_FLOOR_MS: f64 = 1_500.0;
 const MAX_MEMORY_MB: f64 = 300.0;
 /// The time between two requests of the good client.
@@ -25,7 +28,7 @@ const THINKING: Duration = Duration::from_millis(15);
 /// An answer that takes longer is a failure.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// An attack and the time for which it is measured, in a short and in a full run.
+/// An attack and its duration in seconds, of a short and of a full run.
 struct Scenario {
     name: &'static str,
     client: HostileClient,
@@ -80,7 +83,9 @@ impl Times {
 }
 
 fn measure(trial: &Trial, sandbox: &Sandbox, scenario: &Scenario) -> anyhow::Result<Row> {
-    let target = format!("p99 ≤ {MAX_RATIO:.0}× its quiet value; memory ≤ {MAX_MEMORY_MB:.0} MB");
+    let floor_ms = if trial.is_short { SHORT_FLOOR_MS } else { FLOOR_MS };
+    let target =
+        format!("p99 ≤ {MAX_RATIO:.0}× its quiet value or {floor_ms:.0} ms; memory ≤ {MAX_MEMORY_MB:.0} MB");
     let mut row = Row::new(scenario.name, target);
     let provider = Provider::start(vec![hostile_clients::endless_stream()])?;
     let server = match scenario.is_mcp {
@@ -103,7 +108,6 @@ fn measure(trial: &Trial, sandbox: &Sandbox, scenario: &Scenario) -> anyhow::Res
         (during, n_tries, problems, memory.join().unwrap_or(f64::NAN))
     });
     row.n_tries = n_tries;
-    let floor_ms = if trial.is_short { SHORT_FLOOR_MS } else { 0.0 };
     judge(&mut row, &quiet, &during, memory_mb, floor_ms);
     problems.into_iter().for_each(|problem| row.fail(problem));
     Ok(row)

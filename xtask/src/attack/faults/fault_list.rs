@@ -7,7 +7,7 @@ use fanfold_testkit::generators::bodies::BodyFormat;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::provider::{Fault, Part, good_answer};
+use crate::attack::provider::{Fault, Part, good_answer};
 
 /// All faults; redirects lead to another server.
 pub(super) fn faults(elsewhere: &str) -> Vec<Fault> {
@@ -35,7 +35,7 @@ fn send(name: &'static str, bytes: impl Into<Vec<u8>>) -> Fault {
 /// The head and the body of a good answer.
 fn good(is_stream: bool) -> (Vec<u8>, Vec<u8>) {
     let answer = good_answer(BodyFormat::Chat, is_stream);
-    let end = super::http::find(&answer, b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
+    let end = crate::attack::http::find(&answer, b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
     (answer[..end].to_vec(), answer[end..].to_vec())
 }
 

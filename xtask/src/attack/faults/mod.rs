@@ -3,19 +3,21 @@
 //! A client must get the same status and body, as far as they arrived, or a proper 502. An answer that breaks off
 //! must not look complete, and a redirect must not be followed.
 
+mod fault_list; // the answers of a broken provider
+
 use std::io::Read as _;
 use std::time::Duration;
 
 use fanfold_testkit::generators::long_chat::long_chat;
-use flate2::read::MultiGzDecoder;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use serde_json::{Value, json};
 
-use super::Trial;
-use super::fault_list::faults;
-use super::http::{Answer, exchange, request};
-use super::provider::Provider;
-use super::sandbox::Sandbox;
-use super::table::Row;
+use crate::attack::Trial;
+use crate::attack::http::{Answer, exchange, request};
+use crate::attack::provider::Provider;
+use crate::attack::sandbox::Sandbox;
+use crate::attack::table::Row;
+use fault_list::faults;
 
 const PATH: &str = "/v1/chat/completions";
 const LIMIT: Duration = Duration::from_secs(10);
@@ -108,19 +110,20 @@ struct Content {
 
 impl Content {
     fn new(answer: &Answer) -> Content {
-        if answer.header("content-encoding") != Some("gzip") {
-            return Content { bytes: answer.body.clone(), is_whole: answer.is_complete };
-        }
         let mut bytes = Vec::new();
-        let read = MultiGzDecoder::new(&*answer.body).read_to_end(&mut bytes);
+        let read = match answer.header("content-encoding") {
+            Some("gzip") => MultiGzDecoder::new(&*answer.body).read_to_end(&mut bytes),
+            Some("deflate") => ZlibDecoder::new(&*answer.body).read_to_end(&mut bytes),
+            _ => (&*answer.body).read_to_end(&mut bytes),
+        };
         Content { is_whole: answer.is_complete && read.is_ok(), bytes }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::http::Answer;
     use super::compare;
+    use crate::attack::http::Answer;
 
     fn answer(status: Option<u16>, body: &str, is_complete: bool) -> Answer {
         Answer { status, body: body.into(), is_complete, ..Answer::default() }

@@ -1,5 +1,7 @@
 //! Damages a store of 15 sessions and counts what `doctor --repair` saves.
 
+mod damage_list; // damaged copies of a store
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Mutex;
@@ -11,31 +13,31 @@ use fanfold_testkit::Rng;
 use fanfold_testkit::generators::tool_outputs::{KINDS, tool_output};
 use serde_json::{Value, json};
 
-use super::Trial;
-use super::http::find;
-use super::sandbox::Sandbox;
-use super::table::Row;
+use crate::attack::Trial;
+use crate::attack::sandbox::Sandbox;
+use crate::attack::table::Row;
+use damage_list::{flips, headers, invalid_texts, pages, truncations};
 
 const N_SESSIONS: usize = 15;
 const N_STEPS: usize = 20;
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 /// The share of messages to save after the loss of any single page, and on average.
 const LEAST: f64 = 0.90;
 const LEAST_MEAN: f64 = 0.97;
 
 /// An intact store and its content.
-struct Store {
-    bytes: Vec<u8>,
+pub(super) struct Store {
+    pub(super) bytes: Vec<u8>,
     /// The session of each message, by the JSON of the message. Every message is unique.
-    messages: BTreeMap<String, String>,
+    pub(super) messages: BTreeMap<String, String>,
 }
 
 /// A damaged copy of the store.
-struct Damage {
-    name: String,
-    bytes: Vec<u8>,
+pub(super) struct Damage {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
     /// The messages that must be saved; all but a tenth if it is `None`.
-    required: Option<BTreeSet<String>>,
+    pub(super) required: Option<BTreeSet<String>>,
 }
 
 pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
@@ -111,92 +113,6 @@ fn exported(sandbox: &Sandbox, store: &str) -> anyhow::Result<BTreeMap<String, S
         messages.extend(list.map(|message| (message["json"].to_string(), session.to_owned())));
     }
     Ok(messages)
-}
-
-/// Overwrites each page; a short run takes some of the first pages, where the roots are, and some others.
-fn pages(trial: &Trial, store: &Store, fill: fn(&mut Rng) -> u8, rng: &mut Rng) -> Vec<Damage> {
-    const N_ROOTS: usize = 30;
-    let n_pages = store.bytes.len() / PAGE;
-    let chosen: BTreeSet<usize> = if trial.is_short {
-        let mut chosen = BTreeSet::from([0, 3, 6]);
-        chosen.extend((0..2).map(|_| 1 + rng.below(N_ROOTS)));
-        chosen.extend((0..3).map(|_| rng.below(n_pages)));
-        chosen
-    } else {
-        (0..n_pages).collect()
-    };
-    let damage = |page: usize| {
-        let mut bytes = store.bytes.clone();
-        bytes[page * PAGE..][..PAGE].iter_mut().for_each(|byte| *byte = fill(rng));
-        Damage { name: format!("page {}", page + 1), bytes, required: None }
-    };
-    chosen.into_iter().map(damage).collect()
-}
-
-/// Cuts of whole pages and of any length.
-fn truncations(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
-    let all = store.bytes.len();
-    let mut cuts = vec![PAGE, 10 * PAGE, all / 10 / PAGE * PAGE, all / 2 / PAGE * PAGE];
-    cuts.extend((0..trial.tries(1, 16)).map(|_| 1 + rng.below(all / 2)));
-    let damage = |cut: usize| {
-        let bytes = store.bytes[..all - cut].to_vec();
-        let required = store.messages.keys().filter(|message| is_in(message, &bytes)).cloned().collect();
-        Damage { name: format!("{cut} bytes cut"), bytes, required: Some(required) }
-    };
-    cuts.into_iter().map(damage).collect()
-}
-
-/// Returns whether the bytes contain a message. A message that is longer than a page is stored in parts.
-fn is_in(message: &str, bytes: &[u8]) -> bool {
-    const MAX_BYTES: usize = PAGE / 4;
-    message.len() < MAX_BYTES && find(bytes, message.as_bytes()).is_some()
-}
-
-/// Damages in the first hundred bytes; all messages must be saved.
-fn headers(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
-    /// The magic text, the page size, the versions, counts, the free list, the schema, the encoding, all.
-    const FIELDS: [(usize, usize); 9] =
-        [(0, 16), (16, 2), (18, 6), (24, 8), (32, 8), (40, 8), (56, 4), (92, 8), (0, 100)];
-    let mut damages = Vec::new();
-    for (from, length) in FIELDS.into_iter().step_by(trial.tries(2, 1)) {
-        for is_zero in [true, false] {
-            let mut bytes = store.bytes.clone();
-            let field = bytes[from..][..length].iter_mut();
-            field.for_each(|byte| *byte = if is_zero { 0 } else { rng.number() as u8 });
-            let required = Some(store.messages.keys().cloned().collect());
-            damages.push(Damage {
-                name: format!("header bytes {from} to {}", from + length),
-                bytes,
-                required,
-            });
-        }
-    }
-    damages
-}
-
-/// Changes one byte anywhere.
-fn flips(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
-    let mut flip = |_| {
-        let mut bytes = store.bytes.clone();
-        let at = rng.below(bytes.len());
-        bytes[at] ^= 1 << rng.below(8);
-        Damage { name: format!("byte {at}"), bytes, required: None }
-    };
-    (0..trial.tries(6, 200)).map(&mut flip).collect()
-}
-
-/// Makes one message a text that is not UTF-8.
-fn invalid_texts(trial: &Trial, store: &Store, rng: &mut Rng) -> Vec<Damage> {
-    let messages: Vec<&String> =
-        store.messages.keys().filter(|message| is_in(message, &store.bytes)).collect();
-    let mut invalidate = |_| {
-        let mut bytes = store.bytes.clone();
-        let message = messages[rng.below(messages.len())];
-        let at = find(&bytes, message.as_bytes()).unwrap_or_default() + message.len() / 2;
-        bytes[at] = 0xff;
-        Damage { name: format!("byte {at}"), bytes, required: None }
-    };
-    (0..trial.tries(2, 30)).map(&mut invalidate).collect()
 }
 
 /// Repairs each damaged copy, on all processors, and counts what is left.
