@@ -11,12 +11,13 @@ use super::sandbox::Sandbox;
 use super::table::Row;
 use crate::bench::run_command;
 
+const CORPUS: &str = "redaction: the corpus";
+const EXPORT: &str = "redaction: exported conversations";
 const LEAST_RECALL: f64 = 0.98;
 const TARGET: &str = "recall ≥ 0.98 in every setting";
 
 pub(super) fn run(trial: &Trial) -> anyhow::Result<Vec<Row>> {
-    let corpus = Row::from_result("redaction: the corpus", corpus(trial));
-    Ok(vec![corpus, Row::from_result("redaction: exported conversations", export(trial))])
+    Ok(vec![Row::from_result(CORPUS, corpus(trial)), Row::from_result(EXPORT, export(trial))])
 }
 
 /// Runs the corpus: every kind of secret in every context and setting.
@@ -37,23 +38,44 @@ fn corpus(trial: &Trial) -> anyhow::Result<Row> {
 
 /// Reads the table `setting,secrets,masked,recall`.
 fn count_corpus(table: &str) -> anyhow::Result<Row> {
-    let mut row = Row::new("redaction: the corpus", TARGET);
     let mut recalls = Vec::new();
     for line in table.lines().skip(1) {
         let mut cells = line.split(',');
         let setting = cells.next().unwrap_or_default();
         let mut number = || cells.next().and_then(|cell| cell.parse::<usize>().ok());
         let (secrets, masked) = number().zip(number()).with_context(|| format!("no figures in {line}"))?;
-        let recall = masked as f64 / secrets.max(1) as f64;
-        row.n_tries += secrets;
-        recalls.push(format!("{setting} {recall:.3}"));
-        if recall < LEAST_RECALL {
-            row.fail(format!("{setting}: {masked} of {secrets} are masked"));
-        }
+        recalls.push(Recall { setting, n_secrets: secrets, n_masked: masked });
     }
     anyhow::ensure!(!recalls.is_empty(), "the corpus printed no figures");
-    row.figure = recalls.join(", ");
-    Ok(row)
+    Ok(judge(CORPUS, &recalls))
+}
+
+/// The masked secrets of one setting.
+struct Recall<'a> {
+    setting: &'a str,
+    n_secrets: usize,
+    n_masked: usize,
+}
+
+impl Recall<'_> {
+    fn share(&self) -> f64 {
+        self.n_masked as f64 / self.n_secrets.max(1) as f64
+    }
+}
+
+fn judge(name: &str, recalls: &[Recall<'_>]) -> Row {
+    let mut row = Row::new(name, TARGET);
+    for recall in recalls {
+        row.n_tries += recall.n_secrets;
+        if recall.share() < LEAST_RECALL {
+            row.fail(format!("{}: {} of {} are masked", recall.setting, recall.n_masked, recall.n_secrets));
+        }
+    }
+    if let Some(lowest) = recalls.iter().min_by(|a, b| a.share().total_cmp(&b.share())) {
+        row.figure =
+            format!("{} settings, lowest recall {:.3} ({})", recalls.len(), lowest.share(), lowest.setting);
+    }
+    row
 }
 
 /// A name, and the text around a secret.
@@ -71,7 +93,6 @@ const SETTINGS: [Setting; 6] = [
 
 /// Stores secrets in results and arguments of calls, and looks for them in a ShareGPT export.
 fn export(trial: &Trial) -> anyhow::Result<Row> {
-    let mut row = Row::new("redaction: exported conversations", TARGET);
     let sandbox = Sandbox::new(trial, "redaction")?;
     let mut rng = Rng::new(trial.seed);
     let mut messages = vec![json!({ "role": "user", "content": "Look for keys." })];
@@ -103,25 +124,12 @@ fn export(trial: &Trial) -> anyhow::Result<Row> {
         exported.err_text()
     );
     let text = exported.out_text();
-    let mut missed: Vec<(&str, usize)> = SETTINGS.iter().map(|(setting, _)| (*setting, 0)).collect();
-    row.n_tries = keys.len();
-    for (setting, key) in &keys {
-        if text.contains(key) {
-            missed.iter_mut().filter(|(name, _)| name == setting).for_each(|(_, n)| *n += 1);
-        }
-    }
-    let n_keys = (keys.len() / SETTINGS.len()) as f64;
-    let recalls = missed.iter().map(|(setting, n)| (setting, 1.0 - *n as f64 / n_keys));
-    let recalls: Vec<_> = recalls.collect();
-    row.figure = recalls
-        .iter()
-        .map(|(setting, recall)| format!("{setting} {recall:.3}"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    for (setting, recall) in recalls.iter().filter(|(_, recall)| *recall < LEAST_RECALL) {
-        row.fail(format!("{setting}: recall {recall:.3}"));
-    }
-    Ok(row)
+    let recalls = SETTINGS.map(|(setting, _)| {
+        let of_setting: Vec<_> = keys.iter().filter(|(name, _)| *name == setting).collect();
+        let n_masked = of_setting.iter().filter(|(_, key)| !text.contains(key)).count();
+        Recall { setting, n_secrets: of_setting.len(), n_masked }
+    });
+    Ok(judge(EXPORT, &recalls))
 }
 
 /// A JSON string with `\u` escapes for all letters outside ASCII, as Python writes it.
@@ -159,7 +167,7 @@ mod tests {
         let table = "setting,secrets,masked,recall\nplain,100,99,0.9900\ncoloured,100,97,0.9700\n";
         let row = count_corpus(table).expect("it is a table");
         assert_eq!((row.n_tries, row.n_failures()), (200, 1));
-        assert_eq!(row.figure, "plain 0.990, coloured 0.970");
+        assert_eq!(row.figure, "2 settings, lowest recall 0.970 (coloured)");
         assert!(count_corpus("setting,secrets,masked,recall\n").is_err());
     }
 
