@@ -9,6 +9,7 @@ mod condensers; // savings of each condenser
 mod recordings; // runs of `fanfold replay` over recorded conversations
 mod tables; //     tables of replays in docs/benchmarks.md
 mod page; //       generated tables in hand-written pages
+mod attack; //     the hostile trial
 
 use anyhow::bail;
 
@@ -29,7 +30,10 @@ usage: cargo xtask COMMAND
   bench summary [--write]   facts contained in summary prompts, next to those of Hermes
   bench replay [--write]    time `fanfold replay` next to the yardstick in ../shared (needs python3 and pip)
   tables [--write]          replay recorded conversations and update the tables of docs/benchmarks.md (needs ../shared)
-  condensers [--write]      measure the savings of condensers and update the guide (needs ../shared)";
+  condensers [--write]      measure the savings of condensers and update the guide (needs ../shared)
+  attack [--short] [--seed N] [--program FILE] [--write] [NAME…]
+                            attack the program: kills, full disk, damage, load, faults, browser, redaction,
+                            mutations, terminal; --short: a debug build, about a minute";
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +44,7 @@ fn main() -> anyhow::Result<()> {
         Some((command, rest)) if command == "bench" => bench::run(rest),
         Some((command, rest)) if command == "tables" => tables::run(rest),
         Some((command, rest)) if command == "condensers" => condensers::run(rest),
+        Some((command, rest)) if command == "attack" => attack::run(rest),
         Some((command, _)) => bail!("no command `{command}`\n\nhint: {USAGE}"),
         None => bail!("missing command\n\nhint: {USAGE}"),
     }

@@ -18,13 +18,7 @@ impl Replays {
     pub(crate) fn new() -> anyhow::Result<Replays> {
         let root = crate::tidy::root();
         let files = files(&root)?;
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(&root).args(["build", "--release", "--quiet", "-p", "fanfold-cli"]);
-        cargo.args(["--message-format", "json-render-diagnostics"]);
-        let built = output_of(&mut cargo)?;
-        let lines = built.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let mut programs = lines.filter_map(|line| Some(PathBuf::from(line["executable"].as_str()?)));
-        let program = programs.next_back().context("cargo did not print the path of the program")?;
+        let program = build_program(&root, &["--release"])?;
         Ok(Replays { program, files })
     }
 
@@ -50,6 +44,17 @@ impl Replays {
         serde_json::from_str(&output_of(command.args(["prices", "--json"]))?)
             .context("`fanfold prices` printed no JSON")
     }
+}
+
+/// Builds the program with these flags and returns its path.
+pub(crate) fn build_program(root: &Path, flags: &[&str]) -> anyhow::Result<PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["build", "--quiet", "-p", "fanfold-cli"]).args(flags);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    let built = output_of(&mut cargo)?;
+    let lines = built.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut programs = lines.filter_map(|line| Some(PathBuf::from(line["executable"].as_str()?)));
+    programs.next_back().context("cargo did not print the path of the program")
 }
 
 /// The files of recorded conversations in order, without the stress cases.

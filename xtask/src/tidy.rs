@@ -278,7 +278,7 @@ fn generated(root: &Path) -> anyhow::Result<()> {
 fn test_command(root: &Path) -> anyhow::Result<()> {
     let readme = fs::read_to_string(root.join("README.md"))?;
     let ci = fs::read_to_string(root.join(".ci/run"))?;
-    let command = ci.lines().last().unwrap_or_default();
+    let command = ci.lines().find(|line| line.starts_with("cargo test")).context(".ci/run has no tests")?;
     ensure!(readme.lines().any(|line| line.trim() == command), "README.md does not have `{command}`");
     Ok(())
 }

@@ -16,6 +16,8 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 
 use crate::page;
+pub(crate) use proxy::free_port;
+
 use crate::recordings::Replays;
 
 /// Numbers of messages, each with a window that is too small for them.

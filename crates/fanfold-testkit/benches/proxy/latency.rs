@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fanfold_testkit::clients::http::{HttpClient, HttpResponse};
 use fanfold_testkit::fakes::upstream::{ConstantReply, Upstream};
+use fanfold_testkit::generators::growing_conversation::{GrowingConversation, HEADERS, PATH};
 use serde_json::json;
 
-use super::growing_conversation::{GrowingConversation, HEADERS, PATH};
 use super::{Options, ms, percentile};
 
 /// The number of requests of each conversation.

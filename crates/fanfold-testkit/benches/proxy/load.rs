@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use fanfold_testkit::clients::http::HttpClient;
 use fanfold_testkit::fakes::upstream::{ConstantReply, Upstream};
+use fanfold_testkit::generators::growing_conversation::{GrowingConversation, HEADERS, PATH};
 use serde_json::json;
 
-use super::growing_conversation::{GrowingConversation, HEADERS, PATH};
 use super::latency::check_response;
 use super::{Options, ms, percentile};
 

@@ -10,9 +10,8 @@
 
 #![allow(clippy::print_stdout, reason = "the measurements are the data")]
 
-mod growing_conversation; // a conversation that grows by a step with each request
-mod latency; //              direct and proxied requests in turn
-mod load; //                 parallel streams, and memory during many requests
+mod latency; // direct and proxied requests in turn
+mod load; //    parallel streams, and memory during many requests
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,18 @@
 //! A conversation that grows by one step with each request, like that of an agent.
 
-use fanfold_testkit::Rng;
-use fanfold_testkit::generators::tool_outputs::{KINDS, tool_output};
 use serde_json::json;
 
-pub(crate) const PATH: &str = "/v1/messages";
+use crate::Rng;
+use crate::generators::tool_outputs::{KINDS, tool_output};
+
+/// The route that takes the bodies.
+pub const PATH: &str = "/v1/messages";
 /// The headers of an Anthropic client.
-pub(crate) const HEADERS: [(&str, &str); 2] = [("x-api-key", "dummy"), ("anthropic-version", "2023-06-01")];
+pub const HEADERS: [(&str, &str); 2] = [("x-api-key", "dummy"), ("anthropic-version", "2023-06-01")];
 const MODEL: &str = "claude-sonnet-4-5";
 
 /// A growing conversation. Its messages are stored as text, so that building a body is cheap.
-pub(crate) struct GrowingConversation {
+pub struct GrowingConversation {
     rng: Rng,
     messages: String,
     n_steps: usize,
@@ -20,7 +22,7 @@ pub(crate) struct GrowingConversation {
 
 impl GrowingConversation {
     /// Creates a conversation of about `n_bytes` bytes, different for each seed.
-    pub(crate) fn new(seed: u64, n_bytes: usize, is_stream: bool) -> GrowingConversation {
+    pub fn new(seed: u64, n_bytes: usize, is_stream: bool) -> GrowingConversation {
         let first = json!({ "role": "user", "content": format!("Find out why run {seed} loses records.") });
         let mut conversation = GrowingConversation {
             rng: Rng::new(seed),
@@ -37,7 +39,7 @@ impl GrowingConversation {
     }
 
     /// Appends a step with at most `max_bytes` bytes.
-    pub(crate) fn add_step(&mut self, max_bytes: usize) {
+    pub fn add_step(&mut self, max_bytes: usize) {
         self.n_steps += 1;
         let id = format!("toolu_{}_{}", self.seed, self.n_steps);
         let (mut text, file) = tool_output(KINDS[self.rng.below(KINDS.len())], &mut self.rng);
@@ -56,7 +58,7 @@ impl GrowingConversation {
     }
 
     /// The body of the next request.
-    pub(crate) fn body(&self) -> String {
+    pub fn body(&self) -> String {
         format!(
             "{{\"model\":\"{MODEL}\",\"max_tokens\":1024,\"stream\":{},\"system\":\"You are careful.\",\"tools\":[{{\"name\":\
              \"read\",\"description\":\"Reads a file.\",\"input_schema\":{{\"type\":\"object\",\"properties\":{{\"path\":\
