@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::char_class::{is_name_byte, line_before};
-use crate::value::{Value, line_from, quote_at, skip_spaces, value_at};
+use crate::char_class::is_name_byte;
+use crate::lines::{after_common_prefix, line_before, line_from};
+use crate::value::{Value, quote_at, skip_spaces, value_at};
 
 /// The syntax that connects a value with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assig
             let equals = find(&rest[default..], b"=")?;
             Some((Assignment::Nested, value_at(text, spaced + default + equals + 1)?))
         }
-        b'\n' | b'\r' => name_value_list(text, spaced).map(|value| (Assignment::Spaced, value)),
+        b'\n' | b'\r' => name_value_list(text, ident.start, spaced).map(|value| (Assignment::Spaced, value)),
         _ if spaced > at => separated_value(text, ident, spaced),
         _ => None,
     }
@@ -79,7 +80,8 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     let is_flag = before.ends_with(b"--") || before.ends_with(b" -");
     let is_docker = before.ends_with(b"ENV ") || before.ends_with(b"ARG ");
     let is_sql = rest.starts_with(b"'") && is_upper_case(&text[ident.clone()]);
-    let is_netrc = before.trim_ascii().is_empty() || find(before, b"login ").is_some();
+    let starts_line = before.trim_ascii_end().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let is_netrc = starts_line || find(before, b"login ").is_some();
     let near = &text[ident.start.saturating_sub(160)..ident.start];
     let is_netrc = is_netrc && (find(near, b"login ").is_some() || find(near, b"machine ").is_some());
     if is_flag || is_docker || is_sql || is_netrc {
@@ -108,29 +110,24 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     is_command.then(|| value_at(text, at)).flatten().map(|value| (Assignment::Nested, value))
 }
 
-/// The last quoted value on the rest of a line, or on the next line if this one ends with an open bracket.
-pub(crate) fn last_quoted_value(text: &[u8], from: usize) -> Option<Value> {
+/// The quoted values on the rest of a line, the last one first. If the line ends with an open bracket, those on the next
+/// line.
+pub(crate) fn quoted_values(text: &[u8], from: usize) -> Vec<Value> {
     let line = line_from(text, from);
-    let is_open = line.trim_ascii_end().ends_with(b"(");
     let mut at = from;
-    let end = if is_open {
-        at = from + line.len() + 1;
-        let next = line_from(text, at.min(text.len()));
-        at + next.len()
-    } else {
-        from + line.len()
-    };
-    let mut last = None;
-    while at < end {
-        if quote_at(text, at).is_some() {
-            let value = value_at(text, at)?;
-            at = value.range.end + 1;
-            last = Some(value);
-        } else {
-            at += 1;
-        }
+    let mut end = from + line.len();
+    if line.trim_ascii_end().ends_with(b"(") {
+        at = text[end..].iter().position(|byte| *byte == b'\n').map_or(end, |n| end + n + 1);
+        end = at + line_from(text, at).len();
     }
-    last
+    let mut values = Vec::new();
+    while at < end {
+        let value = quote_at(text, at).and_then(|_| value_at(text, at));
+        at = value.as_ref().map_or(at, |value| value.range.end) + 1;
+        values.extend(value);
+    }
+    values.reverse();
+    values
 }
 
 fn is_upper_case(ident: &[u8]) -> bool {
@@ -157,12 +154,14 @@ fn is_element(text: &[u8], at: usize) -> bool {
     before[..before.len() - n].ends_with(b"<")
 }
 
-/// The value in a list of name-value pairs: `- name: X`, and on the next line `value: y`.
-fn name_value_list(text: &[u8], at: usize) -> Option<Value> {
-    let rest = &text[at..text.len().min(at + 120)];
-    let n = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let quote = quote_at(text, at + n).map_or(0, <[u8]>::len);
-    let word = at + n + quote;
+/// The value in a list of name-value pairs: `- name: X`, and on the next line `value: y`. `at` is the end of the line.
+fn name_value_list(text: &[u8], ident: usize, at: usize) -> Option<Value> {
+    let next = at + text[at..].iter().take(2).position(|byte| *byte == b'\n')? + 1;
+    let line = line_from(text, next);
+    let rest = after_common_prefix(line, line_before(text, ident, 200)).trim_ascii_start();
+    let start = next + line.len() - rest.len();
+    let quote = quote_at(text, start).map_or(0, <[u8]>::len);
+    let word = start + quote;
     let is_value = text[word..].len() > 6 && text[word..word + 5].eq_ignore_ascii_case(b"value");
     let after = word + 5 + quote;
     (is_value && text.get(after) == Some(&b':')).then(|| value_at(text, after + 1)).flatten()

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use crate::assignment::{Assignment, assigned_value, last_quoted_value};
+use crate::assignment::{Assignment, assigned_value, quoted_values};
 use crate::char_class::is_name_byte;
 use crate::heuristics::{CharStats, is_code, is_passphrase, is_placeholder, seed_phrase_len};
-use crate::value::{Value, line_from};
+use crate::lines::line_from;
+use crate::value::Value;
 
 /// Trigger words that occur in names of secrets. Most of them occur in other names as well.
 pub(crate) const NAME_PARTS: &[&str] = &[
@@ -47,6 +48,10 @@ pub(crate) const NAME_PARTS: &[&str] = &[
     "licensekey",
     "credential",
     "_pass",
+    "encryption-key",
+    "encryption key",
+    "private.key",
+    "private key",
     "pass=",
     "pass:",
     "dbpass",
@@ -134,6 +139,9 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
     let ident = identifier(text, word);
     let kind = secret_kind(&text[ident.clone()])?;
     let (assignment, value) = assigned_value(text, &ident)?;
+    if is_test_verdict(&text[ident]) && !is_password_after_verdict(&text[value.range.clone()], &value) {
+        return None;
+    }
     if kind == SecretKind::SeedPhrase {
         let start = value.range.start;
         let end = if value.is_quoted { value.range.end } else { start + line_from(text, start).len() };
@@ -151,9 +159,9 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
     }
     // The value may be an argument of a call, or the default after another expression.
     let may_be_nested = !value.is_quoted && matches!(assignment, Assignment::Spaced | Assignment::Tight);
-    let value = may_be_nested.then(|| last_quoted_value(text, value.range.start)).flatten()?;
-    is_secret(&text[value.range.clone()], kind, Assignment::Nested, &value)
-        .then_some((value.range, kind.label()))
+    let values = if may_be_nested { quoted_values(text, value.range.start) } else { Vec::new() };
+    let is_nested = |value: &Value| is_secret(&text[value.range.clone()], kind, Assignment::Nested, value);
+    values.into_iter().find(is_nested).map(|value| (value.range, kind.label()))
 }
 
 fn identifier(text: &[u8], word: Range<usize>) -> Range<usize> {
@@ -216,6 +224,21 @@ fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
 
 fn alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
+}
+
+/// Returns whether a name is also printed before the names of passed tests: `PASS: test_login`.
+fn is_test_verdict(ident: &[u8]) -> bool {
+    [&b"pass"[..], b"xpass", b"kpass"].into_iter().any(|verdict| ident.eq_ignore_ascii_case(verdict))
+}
+
+/// Returns whether a value after `pass` is not the name of a test, a file or a comment: nothing follows it, and it has
+/// symbols or several digits.
+fn is_password_after_verdict(bytes: &[u8], value: &Value) -> bool {
+    let stats = CharStats::new(bytes);
+    let is_test =
+        bytes.contains(&b'/') || bytes[..bytes.len().min(4)].eq_ignore_ascii_case(b"test") || is_code(bytes);
+    let is_unlike_name = stats.n_symbols >= 1 || (stats.n_digits >= 2 && stats.n_separators == 0);
+    !is_test && (value.is_quoted || (value.ends_line && is_unlike_name))
 }
 
 /// Returns whether `word`, the ending of a name, begins after a separator or with a capital.

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-/// The number of bytes of a line that are searched. A quoted value whose closing quote is further away is not found.
-const MAX_VALUE_BYTES: usize = 8_000;
+use crate::lines::line_from;
 
 /// The extent of an assigned value in a text.
 #[derive(Debug, Clone)]
@@ -102,12 +101,4 @@ fn starts_assignment(text: &[u8]) -> bool {
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
         .count();
     n > 0 && matches!(text.get(n), Some(b'=' | b':'))
-}
-
-/// The rest of a line, up to `MAX_VALUE_BYTES`.
-pub(crate) fn line_from(text: &[u8], at: usize) -> &[u8] {
-    let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
-    let n = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-    let line = &rest[..n];
-    line.strip_suffix(b"\r").unwrap_or(line)
 }
