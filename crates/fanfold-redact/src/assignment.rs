@@ -17,9 +17,10 @@ pub(crate) enum Assignment {
     Spaced,
     /// A value at a fixed position: `<name>value</name>`, `| name | value |`, `--name value`.
     Positional,
-    /// A value within an expression after the name: `setName("value")`, `name is value`,
-    /// `name = given("NAME") or "value"`.
+    /// A value within an expression after the name: `setName("value")`, `name = given("NAME") or "value"`.
     Nested,
+    /// A value in a sentence: `the name is value`, `the name for the server was value`.
+    Prose,
 }
 
 /// The value that is assigned to a name.
@@ -80,7 +81,7 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     let is_flag = before.ends_with(b"--") || before.ends_with(b" -");
     let is_docker = before.ends_with(b"ENV ") || before.ends_with(b"ARG ");
     let is_sql = rest.starts_with(b"'") && is_upper_case(&text[ident.clone()]);
-    let starts_line = before.trim_ascii_end().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let starts_line = before.trim_ascii_end().last().is_none_or(|byte| !byte.is_ascii_alphabetic());
     let is_netrc = starts_line || find(before, b"login ").is_some();
     let near = &text[ident.start.saturating_sub(160)..ident.start];
     let is_netrc = is_netrc && (find(near, b"login ").is_some() || find(near, b"machine ").is_some());
@@ -92,22 +93,44 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
         let n = rest.iter().position(|byte| matches!(byte, b' ' | b'='))?;
         return Some((Assignment::Positional, value_at(text, at + n + 1)?));
     }
-    let linking_word =
-        [&b"is "[..], b"to ", b"was ", b"is: ", b"to: "].into_iter().find(|word| rest.starts_with(word));
-    if let Some(word) = linking_word {
-        return Some((Assignment::Nested, value_at(text, at + word.len())?));
+    if let Some(n) = linking_words_len(before, rest) {
+        return Some((Assignment::Prose, value_at(text, at + n)?));
     }
     // A type between the name and its value: `password string = "…"`.
     let n = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
     let equals = skip_spaces(text, at + n);
     let is_set = n > 0 && text.get(equals) == Some(&b'=') && text.get(equals + 1) != Some(&b'=');
     if is_set {
-        return value_at(text, equals + 1).map(|value| (Assignment::Spaced, value));
+        let value = value_at(text, equals + 1).filter(|value| value.is_quoted)?;
+        return Some((Assignment::Spaced, value));
+    }
+    if [&b" config "[..], b" configure "].into_iter().any(|word| find(before, word).is_some()) {
+        return Some((Assignment::Positional, value_at(text, at)?));
     }
     // A command that takes name and value: NAME value.
     let is_command =
         [&b" set "[..], b" add ", b" put ", b" secret"].into_iter().any(|word| find(before, word).is_some());
     is_command.then(|| value_at(text, at)).flatten().map(|value| (Assignment::Nested, value))
+}
+
+/// The length of the words between a name and its value in a sentence: `is`, `for the server was`. It is 0 after
+/// `with NAME`.
+fn linking_words_len(before: &[u8], rest: &[u8]) -> Option<usize> {
+    const LINKING_WORDS: &[&[u8]] = &[b"is ", b"to ", b"was ", b"is: ", b"to: "];
+    const MAX_WORDS: usize = 5;
+    let mut at = 0;
+    let has_purpose = [&b"for "[..], b"of ", b"on "].into_iter().any(|word| rest.starts_with(word));
+    for _ in 0..if has_purpose { MAX_WORDS } else { 1 } {
+        if let Some(word) = LINKING_WORDS.iter().find(|word| rest[at..].starts_with(word)) {
+            return Some(at + word.len());
+        }
+        let n = rest[at..].iter().take_while(|byte| !matches!(byte, b' ' | b'\n' | b'.' | b'"')).count();
+        if rest.get(at + n) != Some(&b' ') {
+            break;
+        }
+        at += n + 1;
+    }
+    (before.ends_with(b"with ") || before.ends_with(b"using ")).then_some(0)
 }
 
 /// The quoted values on the rest of a line, the last one first. If the line ends with an open bracket, those on the next

@@ -39,6 +39,16 @@ pub(crate) fn is_name_byte(byte: u8) -> bool {
     is_base64url(byte)
 }
 
+/// The first offset at or after `at` of a byte with a property. Blocks without one are skipped fast.
+pub(crate) fn find_byte(text: &[u8], at: usize, is_match: impl Fn(u8) -> bool) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let (blocks, rest) = text[at..].as_chunks::<BLOCK>();
+    let block = blocks.iter().position(|block| block.iter().fold(false, |any, byte| any | is_match(*byte)));
+    let from = at + block.unwrap_or(blocks.len()) * BLOCK;
+    let tail = if block.is_some() { &text[from..] } else { rest };
+    tail.iter().position(|byte| is_match(*byte)).map(|i| from + i)
+}
+
 /// Number of bytes of an alphabet from an offset on.
 pub(crate) fn run_len(text: &[u8], at: usize, alphabet: Alphabet) -> usize {
     text[at..].iter().take_while(|byte| alphabet(**byte)).count()

@@ -23,11 +23,11 @@ pub(crate) fn line_before(text: &[u8], at: usize, max_bytes: usize) -> &[u8] {
 /// The rest of a line after the prefix that it has in common with another one. Numbers and the separators of a search
 /// may differ: `key.pem:1:` and `key.pem-12-`.
 pub(crate) fn after_common_prefix<'a>(line: &'a [u8], other: &[u8]) -> &'a [u8] {
-    // Another line may begin within a quoted text.
-    let quoted =
-        other.iter().rposition(|byte| matches!(byte, b'"' | b'\'' | b'`')).map(|quote| &other[quote + 1..]);
-    let rests = [Some(other), quoted].into_iter().flatten().map(|other| skip_common(line, other));
-    rests.min_by_key(|rest| rest.len()).unwrap_or(line)
+    const MAX_STARTS: usize = 8;
+    // The lines may begin within a quoted text.
+    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'`');
+    let starts = (0..other.len()).filter(|at| *at == 0 || is_quote(&other[at - 1])).take(MAX_STARTS);
+    starts.map(|at| skip_common(line, &other[at..])).min_by_key(|rest| rest.len()).unwrap_or(line)
 }
 
 fn skip_common<'a>(line: &'a [u8], other: &[u8]) -> &'a [u8] {

@@ -50,10 +50,20 @@ pub(crate) const NAME_PARTS: &[&str] = &[
     "_pass",
     "encryption-key",
     "encryption key",
+    "app-key",
+    "app key",
+    "app.key",
+    "application-key",
+    "application key",
+    "application.key",
+    "routing key",
+    "account key",
     "private.key",
     "private key",
     "pass=",
     "pass:",
+    "pass\"",
+    "pass'",
     "dbpass",
     "_auth",
     "integration_key",
@@ -139,7 +149,8 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
     let ident = identifier(text, word);
     let kind = secret_kind(&text[ident.clone()])?;
     let (assignment, value) = assigned_value(text, &ident)?;
-    if is_test_verdict(&text[ident]) && !is_password_after_verdict(&text[value.range.clone()], &value) {
+    let may_be_verdict = assignment == Assignment::Spaced && is_test_verdict(&text[ident]);
+    if may_be_verdict && !is_password_after_verdict(&text[value.range.clone()], &value) {
         return None;
     }
     if kind == SecretKind::SeedPhrase {
@@ -151,8 +162,9 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
         return Some((value.range, kind.label()));
     }
     if kind == SecretKind::Password && !value.is_quoted {
-        let line = line_from(text, value.range.start).trim_ascii_end();
-        let line = line.strip_suffix(b"|").unwrap_or(line).trim_ascii_end();
+        let line = line_from(text, value.range.start);
+        let is_end = |byte: &u8| matches!(byte, b'|' | b'"' | b'\'' | b'`' | b'<' | b'#' | b'.');
+        let line = line.split(is_end).next().unwrap_or_default().trim_ascii_end();
         if is_passphrase(line) {
             return Some((value.range.start..value.range.start + line.len(), kind.label()));
         }
@@ -250,7 +262,7 @@ fn starts_word(ident: &[u8], word: &str) -> bool {
 
 fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Value) -> bool {
     let min_len = if kind == SecretKind::Password { 5 } else { 8 };
-    if bytes.len() < min_len || is_placeholder(bytes) {
+    if bytes.len() < min_len || is_placeholder(bytes) || is_field_name(bytes) {
         return false;
     }
     if bytes.iter().any(u8::is_ascii_whitespace) {
@@ -260,8 +272,10 @@ fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Val
     let looks_random = stats.is_random()
         || (stats.n_digits >= 2 && stats.is_password_like() && stats.n_separators <= 1 && bytes.len() >= 16);
     let is_password = kind == SecretKind::Password && stats.is_password_like();
+    let is_letters = kind == SecretKind::Password && is_random_letters(bytes, stats);
     if value.is_quoted {
-        return looks_random || (is_password && (assignment != Assignment::Nested || stats.n_digits >= 1));
+        let is_nested = matches!(assignment, Assignment::Nested | Assignment::Prose);
+        return looks_random || is_letters || (is_password && (!is_nested || stats.n_digits >= 1));
     }
     // A value with brackets may still be a password if it ends the line and has enough digits and symbols.
     if is_code(bytes) && !(is_password && value.ends_line && stats.n_digits >= 2 && stats.n_symbols >= 3) {
@@ -274,15 +288,48 @@ fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Val
         Assignment::Environment | Assignment::Positional => {
             (is_password && (stats.n_digits + stats.n_symbols >= 1))
                 || looks_random
+                || is_letters
                 || (stats.n_digits >= 2 && stats.is_password_like())
                 // In an environment, a number with such a name is a token.
                 || (assignment == Assignment::Environment && kind == SecretKind::Token && stats.n_digits == bytes.len())
         }
         Assignment::Nested => looks_random,
+        Assignment::Prose => looks_random || (kind == SecretKind::Password && is_password_in_prose(bytes)),
         Assignment::Spaced | Assignment::Tight if kind == SecretKind::Password => {
             let is_plain = stats.n_separators == 0 && (value.ends_line || stats.n_digits >= 2);
-            stats.is_random() || (is_password && (!is_like_name || (stats.n_digits >= 1 && is_plain)))
+            let has_number = is_plain || (value.ends_line && stats.n_digits >= 2);
+            stats.is_random()
+                || is_letters
+                || (is_password && (!is_like_name || (stats.n_digits >= 1 && has_number)))
         }
         Assignment::Spaced | Assignment::Tight => stats.is_random() && bytes.len() >= 12,
     }
+}
+
+/// Returns whether a value is the name of a field, such as `new_password1`.
+fn is_field_name(bytes: &[u8]) -> bool {
+    let base = bytes.strip_suffix(b"1").or(bytes.strip_suffix(b"2")).unwrap_or(bytes);
+    let is_snake_case = base.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    is_snake_case && [&b"password"[..], b"passwd", b"pwd"].into_iter().any(|name| base.ends_with(name))
+}
+
+/// Returns whether a value consists of letters that alternate in case more often than in a name.
+fn is_random_letters(bytes: &[u8], stats: CharStats) -> bool {
+    bytes.len() >= 8 && stats.n_lower + stats.n_upper == bytes.len() && stats.is_mixed_case()
+}
+
+/// Returns whether a word in a sentence about a password is the password.
+fn is_password_in_prose(bytes: &[u8]) -> bool {
+    const FORMATS: &[&[u8]] =
+        &[b"base", b"sha", b"md", b"utf", b"argon", b"pbkdf", b"aes", b"rsa", b"oauth", b"ipv"];
+    let is_punctuation = |byte: &u8| matches!(byte, b'.' | b'!' | b'?' | b':' | b';' | b',');
+    let word = &bytes[..bytes.iter().rposition(|byte| !is_punctuation(byte)).map_or(0, |last| last + 1)];
+    let stats = CharStats::new(word);
+    let letters = word.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let is_format = FORMATS.contains(&word[..letters].to_ascii_lowercase().as_slice());
+    let has_symbol = word.iter().any(|byte| b"@#$%^&*+=~!".contains(byte)) && !word.contains(&b'/');
+    let is_address = word.contains(&b'@') && word.contains(&b'.');
+    let is_varied = stats.n_digits >= 2 || has_symbol || stats.n_upper >= 1 || bytes.ends_with(b"!");
+    let is_mixed = stats.is_password_like() && (stats.n_digits >= 1 || has_symbol) && is_varied;
+    word.len() >= 5 && !is_format && !is_address && (is_mixed || is_random_letters(word, stats))
 }

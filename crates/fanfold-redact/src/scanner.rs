@@ -16,7 +16,7 @@ use crate::decoding::{DecodedText, StrippedText, strip_control_sequences, unesca
 use crate::named_secrets::{NAME_PARTS, named_secret_at};
 use crate::private_keys::{private_key_at, private_key_tail_at};
 use crate::token_formats::{
-    TOKEN_FORMATS, airtable_at, discord_at, token_at, token_with_marker_at, web_token_at,
+    TOKEN_FORMATS, airtable_at, discord_at, discord_triggers, token_at, token_with_marker_at, web_token_at,
 };
 use crate::url_passwords::{dsn_password_at, oracle_password_at, url_password_at};
 
@@ -61,6 +61,7 @@ const OTHER_TRIGGERS: &[(&str, Detector)] = &[
     (" -u ", Detector::CommandPassword),
     (" --user ", Detector::CommandPassword),
     (" -p", Detector::CommandPassword),
+    (" -a ", Detector::CommandPassword),
     (":5432:", Detector::Pgpass),
     (":5433:", Detector::Pgpass),
     (":6432:", Detector::Pgpass),
@@ -79,9 +80,6 @@ const OTHER_TRIGGERS: &[(&str, Detector)] = &[
     ("@unix(", Detector::Dsn),
     (":thin:", Detector::Oracle),
     ("pat", Detector::Airtable),
-    ("MT", Detector::Discord),
-    ("Nz", Detector::Discord),
-    ("OD", Detector::Discord),
 ];
 
 struct Triggers {
@@ -92,8 +90,10 @@ struct Triggers {
 static TRIGGERS: LazyLock<Triggers> = LazyLock::new(|| {
     let formats = TOKEN_FORMATS.iter().enumerate().map(|(i, format)| (format.prefix, Detector::Format(i)));
     let named = NAME_PARTS.iter().map(|word| (*word, Detector::Named));
+    let discord = discord_triggers();
+    let discord = discord.iter().map(|start| (start.as_str(), Detector::Discord));
     let (words, detectors): (Vec<&str>, Vec<Detector>) =
-        formats.chain(named).chain(OTHER_TRIGGERS.iter().copied()).unzip();
+        formats.chain(named).chain(discord).chain(OTHER_TRIGGERS.iter().copied()).unzip();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)

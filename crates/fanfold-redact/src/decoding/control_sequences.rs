@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::DecodedText;
+use crate::char_class::find_byte;
 
 const ESCAPE: char = '\u{1b}';
 /// The longest sequence that ends with a terminator, such as a link.
@@ -30,8 +31,8 @@ pub(crate) fn strip_control_sequences(text: &str) -> Option<StrippedText> {
     let bytes = text.as_bytes();
     let (mut joined, mut spaced, mut contents) = (DecodedText::default(), DecodedText::default(), Vec::new());
     let (mut copied, mut at) = (0, 0);
-    while let Some(n) = bytes[at..].iter().position(|byte| may_start_sequence(*byte)) {
-        at += n;
+    while let Some(start) = find_byte(bytes, at, may_start_sequence) {
+        at = start;
         let Some(sequence) = sequence_at(text, at) else {
             at += 1;
             continue;

@@ -1,8 +1,9 @@
 //! Decodes the escapes of JSON, programming languages and shells, one level at a time.
 
 use super::DecodedText;
+use crate::char_class::find_byte;
 
-/// The text with its escapes decoded. `None` if it contains no escape.
+/// The lines with escapes and those next to them, with the escapes decoded. `None` if the text contains no escape.
 ///
 /// ```text
 /// {"command": "echo \u2192ghp_… \"a\\nb\""}  ->  {"command": "echo →ghp_… "a\nb""}
@@ -12,23 +13,47 @@ use super::DecodedText;
 pub(crate) fn unescape(text: &str) -> Option<DecodedText> {
     let bytes = text.as_bytes();
     let mut decoded = DecodedText::default();
-    let (mut copied, mut at) = (0, 0);
-    while let Some(n) = bytes[at..].iter().position(|byte| *byte == b'\\') {
-        at += n;
-        let Some((c, len)) = escape_at(bytes, at) else {
-            at += 1;
+    // The end of the copied text, of the line of the last escape, and of the line after it.
+    let (mut copied, mut line_end, mut block_end) = (0, 0, 0);
+    let mut at = 0;
+    while let Some(escape) = find_byte(bytes, at, |byte| byte == b'\\') {
+        let Some((c, len)) = escape_at(bytes, escape) else {
+            at = escape + 1;
             continue;
         };
-        decoded.copy(text, copied..at);
-        decoded.push(c, at..at + len);
-        at += len;
+        if escape >= block_end {
+            decoded.copy(text, copied..block_end);
+            copied = line_start(bytes, line_start(bytes, escape, block_end).saturating_sub(1), block_end);
+            if copied > block_end {
+                // The lines between two blocks.
+                decoded.push('\n', block_end..copied);
+            }
+        }
+        decoded.copy(text, copied..escape);
+        decoded.push(c, escape..escape + len);
+        at = escape + len;
         copied = at;
+        if escape >= line_end {
+            line_end = end_of_line(bytes, at);
+            block_end = end_of_line(bytes, line_end);
+        }
     }
     if copied == 0 {
         return None;
     }
-    decoded.copy(text, copied..text.len());
+    decoded.copy(text, copied..block_end);
     Some(decoded)
+}
+
+/// The start of the line that contains an offset, or `min` if the line starts before.
+fn line_start(text: &[u8], at: usize, min: usize) -> usize {
+    let at = at.max(min);
+    text[min..at].iter().rposition(|byte| *byte == b'\n').map_or(min, |i| min + i + 1)
+}
+
+/// The offset after the next line break.
+fn end_of_line(text: &[u8], at: usize) -> usize {
+    find_byte(text, at, |byte| byte == b'\n').map_or(text.len(), |i| i + 1)
 }
 
 /// The character and the length of the escape that begins with the backslash at an offset.

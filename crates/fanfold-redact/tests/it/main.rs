@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and prints its measurements")]
 
 mod corpus;
-mod false_masks;
+mod decoded;
 mod recall;
 
 use corpus::{benign, cases, longest_leak};
@@ -154,4 +154,3 @@ fn a_redacted_part_reveals_no_more_than_the_whole() {
     );
     assert_eq!(redact_within("äöü", 1..5), "ö");
 }
-
