@@ -133,6 +133,9 @@ fn linking_words_len(before: &[u8], rest: &[u8]) -> Option<usize> {
     (before.ends_with(b"with ") || before.ends_with(b"using ")).then_some(0)
 }
 
+/// Maximum length of an expression with a value in it.
+const MAX_EXPRESSION_BYTES: usize = 1_000;
+
 /// The quoted values on the rest of a line, the last one first. If the line ends with an open bracket, those on the next
 /// line.
 pub(crate) fn quoted_values(text: &[u8], from: usize) -> Vec<Value> {
@@ -144,6 +147,7 @@ pub(crate) fn quoted_values(text: &[u8], from: usize) -> Vec<Value> {
         end = at + line_from(text, at).len();
     }
     let mut values = Vec::new();
+    end = end.min(at + MAX_EXPRESSION_BYTES);
     while at < end {
         let value = quote_at(text, at).and_then(|_| value_at(text, at));
         at = value.as_ref().map_or(at, |value| value.range.end) + 1;

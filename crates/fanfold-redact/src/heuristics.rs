@@ -62,10 +62,8 @@ impl CharStats {
     /// Returns whether upper-case and lower-case letters alternate more often than in names of several words.
     pub(crate) fn is_mixed_case(self) -> bool {
         let n = self.n_letters();
-        let is_balanced = self.n_upper * 3 >= n && self.n_lower * 3 >= n;
-        self.n_lower >= 2
-            && self.n_upper >= 2
-            && (self.n_changes * 3 >= n || (is_balanced && self.n_changes >= 3))
+        let is_balanced = self.n_upper * 3 >= n && self.n_lower * 3 >= n && self.n_changes * 4 >= n;
+        self.n_lower >= 2 && self.n_upper >= 2 && (self.n_changes * 5 >= n * 2 || is_balanced)
     }
 
     /// Returns whether the value looks like a password: letters, and at least one digit or symbol.
@@ -225,6 +223,8 @@ pub(crate) fn is_passphrase(value: &[u8]) -> bool {
         b"wrong",
         b"only",
         b"using",
+        b"where",
+        b"what",
         b"their",
         b"under",
         b"without",

@@ -122,6 +122,9 @@ const NAME_SUFFIXES: &[(&str, SecretKind)] = &[
     ("recoveryphrase", SecretKind::SeedPhrase),
 ];
 
+/// Maximum length of a passphrase and the rest of its line.
+const MAX_PASSPHRASE_BYTES: usize = 200;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SecretKind {
     Password,
@@ -163,6 +166,7 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
     }
     if kind == SecretKind::Password && !value.is_quoted {
         let line = line_from(text, value.range.start);
+        let line = &line[..line.len().min(MAX_PASSPHRASE_BYTES)];
         let is_end = |byte: &u8| matches!(byte, b'|' | b'"' | b'\'' | b'`' | b'<' | b'#' | b'.');
         let line = line.split(is_end).next().unwrap_or_default().trim_ascii_end();
         if is_passphrase(line) {
@@ -275,7 +279,8 @@ fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Val
     let is_letters = kind == SecretKind::Password && is_random_letters(bytes, stats);
     if value.is_quoted {
         let is_nested = matches!(assignment, Assignment::Nested | Assignment::Prose);
-        return looks_random || is_letters || (is_password && (!is_nested || stats.n_digits >= 1));
+        let is_nested_password = stats.n_digits >= 1 && !is_format_name(bytes);
+        return looks_random || is_letters || (is_password && (!is_nested || is_nested_password));
     }
     // A value with brackets may still be a password if it ends the line and has enough digits and symbols.
     if is_code(bytes) && !(is_password && value.ends_line && stats.n_digits >= 2 && stats.n_symbols >= 3) {
@@ -320,16 +325,20 @@ fn is_random_letters(bytes: &[u8], stats: CharStats) -> bool {
 
 /// Returns whether a word in a sentence about a password is the password.
 fn is_password_in_prose(bytes: &[u8]) -> bool {
-    const FORMATS: &[&[u8]] =
-        &[b"base", b"sha", b"md", b"utf", b"argon", b"pbkdf", b"aes", b"rsa", b"oauth", b"ipv"];
     let is_punctuation = |byte: &u8| matches!(byte, b'.' | b'!' | b'?' | b':' | b';' | b',');
     let word = &bytes[..bytes.iter().rposition(|byte| !is_punctuation(byte)).map_or(0, |last| last + 1)];
     let stats = CharStats::new(word);
-    let letters = word.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    let is_format = FORMATS.contains(&word[..letters].to_ascii_lowercase().as_slice());
     let has_symbol = word.iter().any(|byte| b"@#$%^&*+=~!".contains(byte)) && !word.contains(&b'/');
     let is_address = word.contains(&b'@') && word.contains(&b'.');
     let is_varied = stats.n_digits >= 2 || has_symbol || stats.n_upper >= 1 || bytes.ends_with(b"!");
     let is_mixed = stats.is_password_like() && (stats.n_digits >= 1 || has_symbol) && is_varied;
-    word.len() >= 5 && !is_format && !is_address && (is_mixed || is_random_letters(word, stats))
+    word.len() >= 5 && !is_format_name(word) && !is_address && (is_mixed || is_random_letters(word, stats))
+}
+
+/// Returns whether a value is the name of an encoding or a hash, such as `base64` and `sha256`.
+fn is_format_name(value: &[u8]) -> bool {
+    const FORMATS: &[&[u8]] =
+        &[b"base", b"sha", b"md", b"utf", b"argon", b"pbkdf", b"aes", b"rsa", b"oauth", b"ipv"];
+    let n_letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    FORMATS.contains(&value[..n_letters].to_ascii_lowercase().as_slice())
 }

@@ -52,7 +52,7 @@ pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
     (n > 0).then_some(Value { range: from..from + n, is_quoted: false, ends_line })
 }
 
-/// The offset of the closing quote. A doubled single quote stands for a quote, as in SQL and YAML.
+/// The offset of the closing quote. In SQL and YAML, a doubled single quote is a quote in the text.
 fn closing_quote(line: &[u8], quote: &[u8]) -> Option<usize> {
     let mut at = 0;
     while at < line.len() {

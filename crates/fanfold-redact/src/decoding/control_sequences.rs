@@ -64,7 +64,7 @@ fn sequence_at(text: &str, at: usize) -> Option<Sequence> {
     let c = text[at..].chars().next()?;
     let (kind, len) = match c {
         ESCAPE => (text[at + 1..].chars().next().filter(char::is_ascii), 2),
-        // The C1 controls stand for an escape and a letter.
+        // A C1 control means the same as an escape and a letter.
         '\u{80}'..='\u{9f}' => (char::from_u32(u32::from(c) - 0x40), 2),
         _ => (None, c.len_utf8()),
     };

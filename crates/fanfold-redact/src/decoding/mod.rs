@@ -12,8 +12,8 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(crate) struct DecodedText {
     pub(crate) text: String,
-    /// Offsets of the decoded and the original text at which a piece begins. A piece with the same length in both texts
-    /// was copied; any other one stands for an escape as a whole.
+    /// The start of each piece in the decoded and in the original text. A piece with the same length in both texts was
+    /// copied; any other one is a whole escape.
     pieces: Vec<(usize, usize)>,
 }
 
@@ -25,7 +25,7 @@ impl DecodedText {
         self.pieces.push((self.text.len(), range.end));
     }
 
-    /// Appends the character that an escape in the original stands for. The next piece begins after the escape.
+    /// Appends the character that an escape in the original encodes. The next piece begins after the escape.
     pub(crate) fn push(&mut self, decoded: char, escape: Range<usize>) {
         self.pieces.push((self.text.len(), escape.start));
         self.text.push(decoded);

@@ -1,4 +1,4 @@
-//! Recall of the redactor on the corpus, in each setting in which a secret reaches it.
+//! Recall of the redactor on the corpus, for each encoding of the text around a secret.
 
 mod planted; //  a text and the bytes of its secret
 mod settings; // colours, quotes, JSON, prefixes of lines

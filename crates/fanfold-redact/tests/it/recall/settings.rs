@@ -1,4 +1,4 @@
-//! The settings: ways in which programs, terminals and clients change a text that contains a secret.
+//! The settings: changes that programs, terminals and clients make to a text with a secret.
 
 use super::planted::PlantedText;
 
