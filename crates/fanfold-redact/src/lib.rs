@@ -23,6 +23,7 @@ mod private_keys; //  PEM private keys
 mod url_passwords; // passwords in URLs and connection strings
 mod value; //         where a value begins and ends
 mod assignment; //    the value assigned to a name
+mod secret_names; //  names such as `password`
 mod named_secrets; // values assigned to a name such as `password`
 mod auth_schemes; //  headers, cookies, command lines
 mod decoding; //      text without escapes and colours, whose ranges map back to the original

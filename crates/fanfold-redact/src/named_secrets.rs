@@ -3,149 +3,14 @@
 use std::ops::Range;
 
 use crate::assignment::{Assignment, assigned_value, quoted_values};
-use crate::char_class::is_name_byte;
+use crate::char_class::{is_alnum, is_name_byte};
 use crate::heuristics::{CharStats, is_code, is_passphrase, is_placeholder, seed_phrase_len};
 use crate::lines::line_from;
+use crate::secret_names::{SecretKind, is_test_verdict, secret_kind};
 use crate::value::Value;
-
-/// Trigger words that occur in names of secrets. Most of them occur in other names as well.
-pub(crate) const NAME_PARTS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "passwort",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "api-key",
-    "api key",
-    "access_key",
-    "accesskey",
-    "access-key",
-    "private_key",
-    "privatekey",
-    "private-key",
-    "signing_key",
-    "signingkey",
-    "signing-key",
-    "encryption_key",
-    "encryptionkey",
-    "auth_key",
-    "authkey",
-    "auth-key",
-    "master_key",
-    "masterkey",
-    "account_key",
-    "accountkey",
-    "accesskey",
-    "storage_key",
-    "storagekey",
-    "app_key",
-    "appkey",
-    "license_key",
-    "licensekey",
-    "credential",
-    "_pass",
-    "encryption-key",
-    "encryption key",
-    "app-key",
-    "app key",
-    "app.key",
-    "application-key",
-    "application key",
-    "application.key",
-    "routing key",
-    "account key",
-    "private.key",
-    "private key",
-    "pass=",
-    "pass:",
-    "pass\"",
-    "pass'",
-    "dbpass",
-    "_auth",
-    "integration_key",
-    "integrationkey",
-    "routing_key",
-    "server_key",
-    "serverkey",
-    "service_key",
-    "user_key",
-    "_pat",
-    "api.key",
-    "access.key",
-    "secret.key",
-    "secret key",
-    "key-data",
-    "application_key",
-    "applicationkey",
-    "routing-key",
-    "routingkey",
-    "signing.key",
-    "signing key",
-    "master key",
-    "access key",
-    "-pass",
-    "\"auth\"",
-    "mnemonic",
-    "seed_phrase",
-    "seed phrase",
-    "seed-phrase",
-    "seedphrase",
-    "recovery_phrase",
-    "recovery phrase",
-    "recovery-phrase",
-    "recoveryphrase",
-];
-
-/// Endings of names of secrets, in lower case and without separators.
-const NAME_SUFFIXES: &[(&str, SecretKind)] = &[
-    ("password", SecretKind::Password),
-    ("passwd", SecretKind::Password),
-    ("passwort", SecretKind::Password),
-    ("passphrase", SecretKind::Password),
-    ("pwd", SecretKind::Password),
-    ("pass", SecretKind::Password),
-    ("secret", SecretKind::Secret),
-    ("secretkeybase", SecretKind::Secret),
-    ("credential", SecretKind::Secret),
-    ("credentials", SecretKind::Secret),
-    ("token", SecretKind::Token),
-    ("keydata", SecretKind::Key),
-    ("auth", SecretKind::Token),
-    ("pat", SecretKind::Token),
-    ("key", SecretKind::Key),
-    ("mnemonic", SecretKind::SeedPhrase),
-    ("seedphrase", SecretKind::SeedPhrase),
-    ("recoveryphrase", SecretKind::SeedPhrase),
-];
 
 /// Maximum length of a passphrase and the rest of its line.
 const MAX_PASSPHRASE_BYTES: usize = 200;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SecretKind {
-    Password,
-    Secret,
-    Token,
-    Key,
-    /// The words that restore a wallet.
-    SeedPhrase,
-}
-
-impl SecretKind {
-    fn label(self) -> &'static str {
-        match self {
-            SecretKind::Password => "password",
-            SecretKind::Secret => "secret",
-            SecretKind::Token => "token",
-            SecretKind::Key => "key",
-            SecretKind::SeedPhrase => "seed phrase",
-        }
-    }
-}
 
 /// The secret assigned to a name that contains the trigger word at `word`.
 pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<usize>, &'static str)> {
@@ -196,57 +61,6 @@ fn identifier(text: &[u8], word: Range<usize>) -> Range<usize> {
     start..end + rest.iter().take_while(is_name).count()
 }
 
-fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
-    let mut plain = String::with_capacity(ident.len());
-    plain.extend(ident.iter().filter(|byte| alnum(**byte)).map(|byte| char::from(byte.to_ascii_lowercase())));
-    // `API_KEY_2`, `token_prod`: ignore the suffix.
-    let base = plain.trim_end_matches(|last: char| last.is_ascii_digit());
-    let base = ["production", "prod", "staging", "dev", "live", "base64", "b64", "value"]
-        .iter()
-        .find_map(|end| base.strip_suffix(end).filter(|base| !base.is_empty()))
-        .unwrap_or(base);
-    let (end, kind) = NAME_SUFFIXES.iter().find(|(end, _)| base.ends_with(end))?;
-    let before = &base[..base.len() - end.len()];
-    let is_secret_name = match *end {
-        // Many other words have these endings.
-        "pass" | "auth" | "pat" => before.is_empty() || starts_word(ident, end),
-        "key" => {
-            const KEY_QUALIFIERS: &[&str] = &[
-                "api",
-                "access",
-                "private",
-                "secret",
-                "signing",
-                "encryption",
-                "auth",
-                "master",
-                "account",
-                "storage",
-                "app",
-                "license",
-                "integration",
-                "routing",
-                "server",
-                "service",
-                "user",
-                "application",
-            ];
-            KEY_QUALIFIERS.iter().any(|word| before.ends_with(word)) && !before.ends_with("public")
-        }
-        _ => true,
-    };
-    is_secret_name.then_some(*kind)
-}
-
-fn alnum(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-/// Returns whether a name is also printed before the names of passed tests: `PASS: test_login`.
-fn is_test_verdict(ident: &[u8]) -> bool {
-    [&b"pass"[..], b"xpass", b"kpass"].into_iter().any(|verdict| ident.eq_ignore_ascii_case(verdict))
-}
-
 /// Returns whether a value after `pass` is not the name of a test, a file or a comment: nothing follows it, and it has
 /// symbols or several digits.
 fn is_password_after_verdict(bytes: &[u8], value: &Value) -> bool {
@@ -255,13 +69,6 @@ fn is_password_after_verdict(bytes: &[u8], value: &Value) -> bool {
         bytes.contains(&b'/') || bytes[..bytes.len().min(4)].eq_ignore_ascii_case(b"test") || is_code(bytes);
     let is_unlike_name = stats.n_symbols >= 1 || (stats.n_digits >= 2 && stats.n_separators == 0);
     !is_test && (value.is_quoted || (value.ends_line && is_unlike_name))
-}
-
-/// Returns whether `word`, the ending of a name, begins after a separator or with a capital.
-fn starts_word(ident: &[u8], word: &str) -> bool {
-    let Some(start) = ident.len().checked_sub(word.len()) else { return false };
-    let before = start.checked_sub(1).map(|i| ident[i]);
-    matches!(before, Some(b'_' | b'-')) || ident[start].is_ascii_uppercase()
 }
 
 fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Value) -> bool {
@@ -288,7 +95,7 @@ fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Val
     }
     // Variable names have letters, digits, `_` and dots, so for similar values the syntax decides.
     let is_like_name =
-        bytes.iter().all(|byte| alnum(*byte) || matches!(byte, b'_' | b'.')) && !bytes[0].is_ascii_digit();
+        bytes.iter().all(|byte| is_alnum(*byte) || matches!(byte, b'_' | b'.')) && !bytes[0].is_ascii_digit();
     match assignment {
         Assignment::Environment | Assignment::Positional => {
             (is_password && (stats.n_digits + stats.n_symbols >= 1))
@@ -330,8 +137,9 @@ fn is_password_in_prose(bytes: &[u8]) -> bool {
     let stats = CharStats::new(word);
     let has_symbol = word.iter().any(|byte| b"@#$%^&*+=~!".contains(byte)) && !word.contains(&b'/');
     let is_address = word.contains(&b'@') && word.contains(&b'.');
-    let is_varied = stats.n_digits >= 2 || has_symbol || stats.n_upper >= 1 || bytes.ends_with(b"!");
-    let is_mixed = stats.is_password_like() && (stats.n_digits >= 1 || has_symbol) && is_varied;
+    // `8chars` is a quantity.
+    let is_quantity = word.first().is_some_and(u8::is_ascii_digit) && stats.n_changes == 1;
+    let is_mixed = stats.is_password_like() && (stats.n_digits >= 1 || has_symbol) && !is_quantity;
     word.len() >= 5 && !is_format_name(word) && !is_address && (is_mixed || is_random_letters(word, stats))
 }
 

@@ -13,8 +13,9 @@ use crate::auth_schemes::{
     signature_at, webhook_at,
 };
 use crate::decoding::{DecodedText, StrippedText, strip_control_sequences, unescape};
-use crate::named_secrets::{NAME_PARTS, named_secret_at};
+use crate::named_secrets::named_secret_at;
 use crate::private_keys::{private_key_at, private_key_tail_at};
+use crate::secret_names::NAME_PARTS;
 use crate::token_formats::{
     TOKEN_FORMATS, airtable_at, discord_at, discord_triggers, token_at, token_with_marker_at, web_token_at,
 };
@@ -116,11 +117,28 @@ pub fn find_secrets(text: &str) -> Vec<Secret> {
     found.dedup_by(|next, secret| {
         let is_overlap = next.range.start < secret.range.end;
         if is_overlap {
-            secret.range.end = secret.range.end.max(next.range.end);
+            secret.range = merged(text, &secret.range, &next.range);
         }
         is_overlap
     });
     found
+}
+
+/// Both of two overlapping ranges, without colours at their ends. The first range begins first.
+fn merged(text: &str, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
+    let (inner_end, end) = (first.end.min(second.end), first.end.max(second.end));
+    let is_coloured = |range: Range<usize>| !range.is_empty() && is_invisible(&text[range], MAX_LEVELS);
+    let start = if is_coloured(first.start..second.start) { second.start } else { first.start };
+    start..if is_coloured(inner_end..end) { inner_end } else { end }
+}
+
+/// Returns whether a text consists of control sequences, which may be escaped.
+fn is_invisible(text: &str, n_levels: usize) -> bool {
+    const MAX_BYTES: usize = 100;
+    let is_stripped =
+        || strip_control_sequences(text).is_some_and(|stripped| stripped.joined.text.is_empty());
+    let is_decoded = || unescape(text).is_some_and(|decoded| is_invisible(&decoded.text, n_levels - 1));
+    text.len() <= MAX_BYTES && (is_stripped() || (n_levels > 0 && is_decoded()))
 }
 
 fn find_decoded(text: &str, n_levels: usize) -> Vec<Secret> {

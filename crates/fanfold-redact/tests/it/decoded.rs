@@ -103,6 +103,10 @@ fn a_password_with_escapes_is_masked_whole() {
         r#"{"command":"DB_PASSWORD=\u001b[32mkestrel-42!x\u001b[0m make"}"#,
         r#"{"command":"DB_PASSWORD=\u001b[32m[redacted: password]\u001b[0m make"}"#,
     );
+    check_redacted(
+        r#"{"text":"{\"password\": \"\\u001b[32mkestrel-42!x\\u001b[0m\"}"}"#,
+        r#"{"text":"{\"password\": \"\\u001b[32m[redacted: password]\\u001b[0m\"}"}"#,
+    );
 }
 
 #[test]
@@ -245,6 +249,7 @@ fn passwords_of_letters_are_masked() {
 fn passwords_in_sentences_are_masked() {
     for (text, secret) in [
         ("The password is guitar2!", "guitar2"),
+        ("the password is kestrel2", "kestrel2"),
         ("the password is Tr0ub4dor&3, please keep it", "Tr0ub4dor&3"),
         ("The password for the staging server is kestrel42.", "kestrel42"),
         ("My root password was Falcon_99 before", "Falcon_99"),
@@ -258,6 +263,7 @@ fn passwords_in_sentences_are_masked() {
         "The password is wrong!",
         "The password is too short: it must have 8-16 characters.",
         "the password is base64-encoded",
+        "the password is 16chars long",
         "The password is SHA256 hashed, and the token is JWT.",
         "the password is user's own",
         "The password was sent to ada@acme.dev yesterday.",
