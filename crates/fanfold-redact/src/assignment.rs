@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::char_class::{is_name_byte, line_before};
-use crate::value::{Value, line_from, quote_at, skip_spaces, value_at};
+use crate::char_class::is_name_byte;
+use crate::lines::{after_common_prefix, line_before, line_from};
+use crate::value::{Value, quote_at, skip_spaces, value_at};
 
 /// The syntax that connects a value with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +17,10 @@ pub(crate) enum Assignment {
     Spaced,
     /// A value at a fixed position: `<name>value</name>`, `| name | value |`, `--name value`.
     Positional,
-    /// A value within an expression after the name: `setName("value")`, `name is value`,
-    /// `name = given("NAME") or "value"`.
+    /// A value within an expression after the name: `setName("value")`, `name = given("NAME") or "value"`.
     Nested,
+    /// A value in a sentence: `the name is value`, `the name for the server was value`.
+    Prose,
 }
 
 /// The value that is assigned to a name.
@@ -66,7 +68,7 @@ pub(crate) fn assigned_value(text: &[u8], ident: &Range<usize>) -> Option<(Assig
             let equals = find(&rest[default..], b"=")?;
             Some((Assignment::Nested, value_at(text, spaced + default + equals + 1)?))
         }
-        b'\n' | b'\r' => name_value_list(text, spaced).map(|value| (Assignment::Spaced, value)),
+        b'\n' | b'\r' => name_value_list(text, ident.start, spaced).map(|value| (Assignment::Spaced, value)),
         _ if spaced > at => separated_value(text, ident, spaced),
         _ => None,
     }
@@ -79,7 +81,8 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     let is_flag = before.ends_with(b"--") || before.ends_with(b" -");
     let is_docker = before.ends_with(b"ENV ") || before.ends_with(b"ARG ");
     let is_sql = rest.starts_with(b"'") && is_upper_case(&text[ident.clone()]);
-    let is_netrc = before.trim_ascii().is_empty() || find(before, b"login ").is_some();
+    let starts_line = before.trim_ascii_end().last().is_none_or(|byte| !byte.is_ascii_alphabetic());
+    let is_netrc = starts_line || find(before, b"login ").is_some();
     let near = &text[ident.start.saturating_sub(160)..ident.start];
     let is_netrc = is_netrc && (find(near, b"login ").is_some() || find(near, b"machine ").is_some());
     if is_flag || is_docker || is_sql || is_netrc {
@@ -90,17 +93,19 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
         let n = rest.iter().position(|byte| matches!(byte, b' ' | b'='))?;
         return Some((Assignment::Positional, value_at(text, at + n + 1)?));
     }
-    let linking_word =
-        [&b"is "[..], b"to ", b"was ", b"is: ", b"to: "].into_iter().find(|word| rest.starts_with(word));
-    if let Some(word) = linking_word {
-        return Some((Assignment::Nested, value_at(text, at + word.len())?));
+    if let Some(n) = linking_words_len(before, rest) {
+        return Some((Assignment::Prose, value_at(text, at + n)?));
     }
     // A type between the name and its value: `password string = "…"`.
     let n = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
     let equals = skip_spaces(text, at + n);
     let is_set = n > 0 && text.get(equals) == Some(&b'=') && text.get(equals + 1) != Some(&b'=');
     if is_set {
-        return value_at(text, equals + 1).map(|value| (Assignment::Spaced, value));
+        let value = value_at(text, equals + 1).filter(|value| value.is_quoted)?;
+        return Some((Assignment::Spaced, value));
+    }
+    if [&b" config "[..], b" configure "].into_iter().any(|word| find(before, word).is_some()) {
+        return Some((Assignment::Positional, value_at(text, at)?));
     }
     // A command that takes name and value: NAME value.
     let is_command =
@@ -108,29 +113,48 @@ fn separated_value(text: &[u8], ident: &Range<usize>, at: usize) -> Option<(Assi
     is_command.then(|| value_at(text, at)).flatten().map(|value| (Assignment::Nested, value))
 }
 
-/// The last quoted value on the rest of a line, or on the next line if this one ends with an open bracket.
-pub(crate) fn last_quoted_value(text: &[u8], from: usize) -> Option<Value> {
-    let line = line_from(text, from);
-    let is_open = line.trim_ascii_end().ends_with(b"(");
-    let mut at = from;
-    let end = if is_open {
-        at = from + line.len() + 1;
-        let next = line_from(text, at.min(text.len()));
-        at + next.len()
-    } else {
-        from + line.len()
-    };
-    let mut last = None;
-    while at < end {
-        if quote_at(text, at).is_some() {
-            let value = value_at(text, at)?;
-            at = value.range.end + 1;
-            last = Some(value);
-        } else {
-            at += 1;
+/// The length of the words between a name and its value in a sentence: `is`, `for the server was`. It is 0 after
+/// `with NAME`.
+fn linking_words_len(before: &[u8], rest: &[u8]) -> Option<usize> {
+    const LINKING_WORDS: &[&[u8]] = &[b"is ", b"to ", b"was ", b"is: ", b"to: "];
+    const MAX_WORDS: usize = 5;
+    let mut at = 0;
+    let has_purpose = [&b"for "[..], b"of ", b"on "].into_iter().any(|word| rest.starts_with(word));
+    for _ in 0..if has_purpose { MAX_WORDS } else { 1 } {
+        if let Some(word) = LINKING_WORDS.iter().find(|word| rest[at..].starts_with(word)) {
+            return Some(at + word.len());
         }
+        let n = rest[at..].iter().take_while(|byte| !matches!(byte, b' ' | b'\n' | b'.' | b'"')).count();
+        if rest.get(at + n) != Some(&b' ') {
+            break;
+        }
+        at += n + 1;
     }
-    last
+    (before.ends_with(b"with ") || before.ends_with(b"using ")).then_some(0)
+}
+
+/// Maximum length of an expression with a value in it.
+const MAX_EXPRESSION_BYTES: usize = 1_000;
+
+/// The quoted values on the rest of a line, the last one first. If the line ends with an open bracket, those on the next
+/// line.
+pub(crate) fn quoted_values(text: &[u8], from: usize) -> Vec<Value> {
+    let line = line_from(text, from);
+    let mut at = from;
+    let mut end = from + line.len();
+    if line.trim_ascii_end().ends_with(b"(") {
+        at = text[end..].iter().position(|byte| *byte == b'\n').map_or(end, |n| end + n + 1);
+        end = at + line_from(text, at).len();
+    }
+    let mut values = Vec::new();
+    end = end.min(at + MAX_EXPRESSION_BYTES);
+    while at < end {
+        let value = quote_at(text, at).and_then(|_| value_at(text, at));
+        at = value.as_ref().map_or(at, |value| value.range.end) + 1;
+        values.extend(value);
+    }
+    values.reverse();
+    values
 }
 
 fn is_upper_case(ident: &[u8]) -> bool {
@@ -157,12 +181,14 @@ fn is_element(text: &[u8], at: usize) -> bool {
     before[..before.len() - n].ends_with(b"<")
 }
 
-/// The value in a list of name-value pairs: `- name: X`, and on the next line `value: y`.
-fn name_value_list(text: &[u8], at: usize) -> Option<Value> {
-    let rest = &text[at..text.len().min(at + 120)];
-    let n = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let quote = quote_at(text, at + n).map_or(0, <[u8]>::len);
-    let word = at + n + quote;
+/// The value in a list of name-value pairs: `- name: X`, and on the next line `value: y`. `at` is the end of the line.
+fn name_value_list(text: &[u8], ident: usize, at: usize) -> Option<Value> {
+    let next = at + text[at..].iter().take(2).position(|byte| *byte == b'\n')? + 1;
+    let line = line_from(text, next);
+    let rest = after_common_prefix(line, line_before(text, ident, 200)).trim_ascii_start();
+    let start = next + line.len() - rest.len();
+    let quote = quote_at(text, start).map_or(0, <[u8]>::len);
+    let word = start + quote;
     let is_value = text[word..].len() > 6 && text[word..word + 5].eq_ignore_ascii_case(b"value");
     let after = word + 5 + quote;
     (is_value && text.get(after) == Some(&b':')).then(|| value_at(text, after + 1)).flatten()

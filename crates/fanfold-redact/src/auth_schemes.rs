@@ -69,6 +69,10 @@ pub(crate) fn command_password_at(text: &[u8], at: usize, flag: &[u8]) -> Option
             bytes.len() >= 4 && !is_placeholder(bytes) && CharStats::new(bytes).is_password_like();
         return is_secret.then_some(value.range);
     }
+    if flag == b" -a " {
+        let value = value_at(text, from).filter(|_| contains(b"redis-cli"))?;
+        return (!is_placeholder(&text[value.range.clone()])).then_some(value.range);
+    }
     let value =
         value_at(text, from).filter(|_| contains(b"curl") || contains(b"http") || contains(b"wget"))?;
     let bytes = &text[value.range.clone()];

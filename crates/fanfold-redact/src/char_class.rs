@@ -39,25 +39,27 @@ pub(crate) fn is_name_byte(byte: u8) -> bool {
     is_base64url(byte)
 }
 
+/// The first offset at or after `at` of a byte with a property. Blocks without one are skipped fast.
+pub(crate) fn find_byte(text: &[u8], at: usize, is_match: impl Fn(u8) -> bool) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let (blocks, rest) = text[at..].as_chunks::<BLOCK>();
+    let block = blocks.iter().position(|block| block.iter().fold(false, |any, byte| any | is_match(*byte)));
+    let from = at + block.unwrap_or(blocks.len()) * BLOCK;
+    let tail = if block.is_some() { &text[from..] } else { rest };
+    tail.iter().position(|byte| is_match(*byte)).map(|i| from + i)
+}
+
 /// Number of bytes of an alphabet from an offset on.
 pub(crate) fn run_len(text: &[u8], at: usize, alphabet: Alphabet) -> usize {
     text[at..].iter().take_while(|byte| alphabet(**byte)).count()
 }
 
-/// Returns whether a word may begin at an offset: at the start of the text, or after a separator or an escape sequence
-/// such as `\n` and `%3D`.
+/// Returns whether a word may begin at an offset: at the start of the text, or after a separator or an escape such as
+/// `%3D`.
 pub(crate) fn is_word_start(text: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|i| text[i]) else { return true };
     if !is_alnum(before) && before != b'_' {
         return true;
     }
-    let is_escaped = at >= 2 && text[at - 2] == b'\\' && matches!(before, b'n' | b't' | b'r');
-    is_escaped || (at >= 3 && text[at - 3] == b'%' && is_hex(text[at - 2]) && is_hex(before))
-}
-
-/// The text between the beginning of the line and an offset, at most `max_bytes`.
-pub(crate) fn line_before(text: &[u8], at: usize, max_bytes: usize) -> &[u8] {
-    let from = at.saturating_sub(max_bytes);
-    let start = text[from..at].iter().rposition(|byte| *byte == b'\n').map_or(from, |i| from + i + 1);
-    &text[start..at]
+    at >= 3 && text[at - 3] == b'%' && is_hex(text[at - 2]) && is_hex(before)
 }

@@ -59,6 +59,13 @@ impl CharStats {
         (is_mixed && self.n_changes >= 3) || is_shuffled
     }
 
+    /// Returns whether upper-case and lower-case letters alternate more often than in names of several words.
+    pub(crate) fn is_mixed_case(self) -> bool {
+        let n = self.n_letters();
+        let is_balanced = self.n_upper * 3 >= n && self.n_lower * 3 >= n && self.n_changes * 4 >= n;
+        self.n_lower >= 2 && self.n_upper >= 2 && (self.n_changes * 5 >= n * 2 || is_balanced)
+    }
+
     /// Returns whether the value looks like a password: letters, and at least one digit or symbol.
     pub(crate) fn is_password_like(self) -> bool {
         self.n_letters() >= 2 && (self.n_digits >= 1 || self.n_symbols >= 1)
@@ -214,6 +221,23 @@ pub(crate) fn is_passphrase(value: &[u8]) -> bool {
         b"should",
         b"when",
         b"wrong",
+        b"only",
+        b"using",
+        b"where",
+        b"what",
+        b"their",
+        b"under",
+        b"without",
+        b"than",
+        b"then",
+        b"into",
+        b"its",
+        b"been",
+        b"does",
+        b"more",
+        b"each",
+        b"all",
+        b"any",
     ];
     let words: Vec<&[u8]> = value.split(|byte| *byte == b' ').collect();
     let is_word = |word: &&[u8]| {

@@ -1,7 +1,8 @@
 //! Redacts secrets in text, for logs, summaries and exports.
 //!
 //! One Aho-Corasick pass finds trigger words: prefixes of tokens, names of secrets and parts of URLs or commands. A
-//! detector then examines the text around each trigger. A secret is replaced by a label of its kind:
+//! detector then examines the text around each trigger. Escapes are decoded and colours are removed before, and the
+//! secrets are mapped back to the original text. A secret is replaced by a label of its kind:
 //!
 //! ```
 //! let text = "curl -H 'x-api-key: 9fK2mQ7xT4vB8nL1' https://api.example.com";
@@ -14,16 +15,19 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test may fail"))]
 
-mod char_class; //    sets of bytes, and word boundaries
+mod char_class; //    sets of bytes, and where a word may begin
+mod lines; //         the line around an offset, and the prefixes of listings
 mod heuristics; //    whether a value looks like a secret or a placeholder
 mod token_formats; // secrets with a recognisable format: most keys and tokens
 mod private_keys; //  PEM private keys
 mod url_passwords; // passwords in URLs and connection strings
 mod value; //         where a value begins and ends
 mod assignment; //    the value assigned to a name
+mod secret_names; //  names such as `password`
 mod named_secrets; // values assigned to a name such as `password`
 mod auth_schemes; //  headers, cookies, command lines
-mod scanner; //       all of them in one pass
+mod decoding; //      text without escapes and colours, whose ranges map back to the original
+mod scanner; //       all of them in one pass over each decoded text
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,6 +41,13 @@ pub struct Secret {
     pub range: Range<usize>,
     /// A label in a word or two.
     pub kind: &'static str,
+}
+
+impl Secret {
+    /// The same secret in a text that contains the scanned one at an offset.
+    fn shifted(self, offset: usize) -> Secret {
+        Secret { range: self.range.start + offset..self.range.end + offset, kind: self.kind }
+    }
 }
 
 /// Replaces each secret in a text by a label.

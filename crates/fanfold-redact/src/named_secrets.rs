@@ -2,138 +2,25 @@
 
 use std::ops::Range;
 
-use crate::assignment::{Assignment, assigned_value, last_quoted_value};
-use crate::char_class::is_name_byte;
+use crate::assignment::{Assignment, assigned_value, quoted_values};
+use crate::char_class::{is_alnum, is_name_byte};
 use crate::heuristics::{CharStats, is_code, is_passphrase, is_placeholder, seed_phrase_len};
-use crate::value::{Value, line_from};
+use crate::lines::line_from;
+use crate::secret_names::{SecretKind, is_test_verdict, secret_kind};
+use crate::value::Value;
 
-/// Trigger words that occur in names of secrets. Most of them occur in other names as well.
-pub(crate) const NAME_PARTS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "passwort",
-    "secret",
-    "token",
-    "api_key",
-    "apikey",
-    "api-key",
-    "api key",
-    "access_key",
-    "accesskey",
-    "access-key",
-    "private_key",
-    "privatekey",
-    "private-key",
-    "signing_key",
-    "signingkey",
-    "signing-key",
-    "encryption_key",
-    "encryptionkey",
-    "auth_key",
-    "authkey",
-    "auth-key",
-    "master_key",
-    "masterkey",
-    "account_key",
-    "accountkey",
-    "accesskey",
-    "storage_key",
-    "storagekey",
-    "app_key",
-    "appkey",
-    "license_key",
-    "licensekey",
-    "credential",
-    "_pass",
-    "pass=",
-    "pass:",
-    "dbpass",
-    "_auth",
-    "integration_key",
-    "integrationkey",
-    "routing_key",
-    "server_key",
-    "serverkey",
-    "service_key",
-    "user_key",
-    "_pat",
-    "api.key",
-    "access.key",
-    "secret.key",
-    "secret key",
-    "key-data",
-    "application_key",
-    "applicationkey",
-    "routing-key",
-    "routingkey",
-    "signing.key",
-    "signing key",
-    "master key",
-    "access key",
-    "-pass",
-    "\"auth\"",
-    "mnemonic",
-    "seed_phrase",
-    "seed phrase",
-    "seed-phrase",
-    "seedphrase",
-    "recovery_phrase",
-    "recovery phrase",
-    "recovery-phrase",
-    "recoveryphrase",
-];
-
-/// Endings of names of secrets, in lower case and without separators.
-const NAME_SUFFIXES: &[(&str, SecretKind)] = &[
-    ("password", SecretKind::Password),
-    ("passwd", SecretKind::Password),
-    ("passwort", SecretKind::Password),
-    ("passphrase", SecretKind::Password),
-    ("pwd", SecretKind::Password),
-    ("pass", SecretKind::Password),
-    ("secret", SecretKind::Secret),
-    ("secretkeybase", SecretKind::Secret),
-    ("credential", SecretKind::Secret),
-    ("credentials", SecretKind::Secret),
-    ("token", SecretKind::Token),
-    ("keydata", SecretKind::Key),
-    ("auth", SecretKind::Token),
-    ("pat", SecretKind::Token),
-    ("key", SecretKind::Key),
-    ("mnemonic", SecretKind::SeedPhrase),
-    ("seedphrase", SecretKind::SeedPhrase),
-    ("recoveryphrase", SecretKind::SeedPhrase),
-];
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SecretKind {
-    Password,
-    Secret,
-    Token,
-    Key,
-    /// The words that restore a wallet.
-    SeedPhrase,
-}
-
-impl SecretKind {
-    fn label(self) -> &'static str {
-        match self {
-            SecretKind::Password => "password",
-            SecretKind::Secret => "secret",
-            SecretKind::Token => "token",
-            SecretKind::Key => "key",
-            SecretKind::SeedPhrase => "seed phrase",
-        }
-    }
-}
+/// Maximum length of a passphrase and the rest of its line.
+const MAX_PASSPHRASE_BYTES: usize = 200;
 
 /// The secret assigned to a name that contains the trigger word at `word`.
 pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<usize>, &'static str)> {
     let ident = identifier(text, word);
     let kind = secret_kind(&text[ident.clone()])?;
     let (assignment, value) = assigned_value(text, &ident)?;
+    let may_be_verdict = assignment == Assignment::Spaced && is_test_verdict(&text[ident]);
+    if may_be_verdict && !is_password_after_verdict(&text[value.range.clone()], &value) {
+        return None;
+    }
     if kind == SecretKind::SeedPhrase {
         let start = value.range.start;
         let end = if value.is_quoted { value.range.end } else { start + line_from(text, start).len() };
@@ -143,17 +30,19 @@ pub(crate) fn named_secret_at(text: &[u8], word: Range<usize>) -> Option<(Range<
         return Some((value.range, kind.label()));
     }
     if kind == SecretKind::Password && !value.is_quoted {
-        let line = line_from(text, value.range.start).trim_ascii_end();
-        let line = line.strip_suffix(b"|").unwrap_or(line).trim_ascii_end();
+        let line = line_from(text, value.range.start);
+        let line = &line[..line.len().min(MAX_PASSPHRASE_BYTES)];
+        let is_end = |byte: &u8| matches!(byte, b'|' | b'"' | b'\'' | b'`' | b'<' | b'#' | b'.');
+        let line = line.split(is_end).next().unwrap_or_default().trim_ascii_end();
         if is_passphrase(line) {
             return Some((value.range.start..value.range.start + line.len(), kind.label()));
         }
     }
     // The value may be an argument of a call, or the default after another expression.
     let may_be_nested = !value.is_quoted && matches!(assignment, Assignment::Spaced | Assignment::Tight);
-    let value = may_be_nested.then(|| last_quoted_value(text, value.range.start)).flatten()?;
-    is_secret(&text[value.range.clone()], kind, Assignment::Nested, &value)
-        .then_some((value.range, kind.label()))
+    let values = if may_be_nested { quoted_values(text, value.range.start) } else { Vec::new() };
+    let is_nested = |value: &Value| is_secret(&text[value.range.clone()], kind, Assignment::Nested, value);
+    values.into_iter().find(is_nested).map(|value| (value.range, kind.label()))
 }
 
 fn identifier(text: &[u8], word: Range<usize>) -> Range<usize> {
@@ -172,62 +61,19 @@ fn identifier(text: &[u8], word: Range<usize>) -> Range<usize> {
     start..end + rest.iter().take_while(is_name).count()
 }
 
-fn secret_kind(ident: &[u8]) -> Option<SecretKind> {
-    let mut plain = String::with_capacity(ident.len());
-    plain.extend(ident.iter().filter(|byte| alnum(**byte)).map(|byte| char::from(byte.to_ascii_lowercase())));
-    // `API_KEY_2`, `token_prod`: ignore the suffix.
-    let base = plain.trim_end_matches(|last: char| last.is_ascii_digit());
-    let base = ["production", "prod", "staging", "dev", "live", "base64", "b64", "value"]
-        .iter()
-        .find_map(|end| base.strip_suffix(end).filter(|base| !base.is_empty()))
-        .unwrap_or(base);
-    let (end, kind) = NAME_SUFFIXES.iter().find(|(end, _)| base.ends_with(end))?;
-    let before = &base[..base.len() - end.len()];
-    let is_secret_name = match *end {
-        // Many other words have these endings.
-        "pass" | "auth" | "pat" => before.is_empty() || starts_word(ident, end),
-        "key" => {
-            const KEY_QUALIFIERS: &[&str] = &[
-                "api",
-                "access",
-                "private",
-                "secret",
-                "signing",
-                "encryption",
-                "auth",
-                "master",
-                "account",
-                "storage",
-                "app",
-                "license",
-                "integration",
-                "routing",
-                "server",
-                "service",
-                "user",
-                "application",
-            ];
-            KEY_QUALIFIERS.iter().any(|word| before.ends_with(word)) && !before.ends_with("public")
-        }
-        _ => true,
-    };
-    is_secret_name.then_some(*kind)
-}
-
-fn alnum(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-/// Returns whether `word`, the ending of a name, begins after a separator or with a capital.
-fn starts_word(ident: &[u8], word: &str) -> bool {
-    let Some(start) = ident.len().checked_sub(word.len()) else { return false };
-    let before = start.checked_sub(1).map(|i| ident[i]);
-    matches!(before, Some(b'_' | b'-')) || ident[start].is_ascii_uppercase()
+/// Returns whether a value after `pass` is not the name of a test, a file or a comment: nothing follows it, and it has
+/// symbols or several digits.
+fn is_password_after_verdict(bytes: &[u8], value: &Value) -> bool {
+    let stats = CharStats::new(bytes);
+    let is_test =
+        bytes.contains(&b'/') || bytes[..bytes.len().min(4)].eq_ignore_ascii_case(b"test") || is_code(bytes);
+    let is_unlike_name = stats.n_symbols >= 1 || (stats.n_digits >= 2 && stats.n_separators == 0);
+    !is_test && (value.is_quoted || (value.ends_line && is_unlike_name))
 }
 
 fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Value) -> bool {
     let min_len = if kind == SecretKind::Password { 5 } else { 8 };
-    if bytes.len() < min_len || is_placeholder(bytes) {
+    if bytes.len() < min_len || is_placeholder(bytes) || is_field_name(bytes) {
         return false;
     }
     if bytes.iter().any(u8::is_ascii_whitespace) {
@@ -237,8 +83,11 @@ fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Val
     let looks_random = stats.is_random()
         || (stats.n_digits >= 2 && stats.is_password_like() && stats.n_separators <= 1 && bytes.len() >= 16);
     let is_password = kind == SecretKind::Password && stats.is_password_like();
+    let is_letters = kind == SecretKind::Password && is_random_letters(bytes, stats);
     if value.is_quoted {
-        return looks_random || (is_password && (assignment != Assignment::Nested || stats.n_digits >= 1));
+        let is_nested = matches!(assignment, Assignment::Nested | Assignment::Prose);
+        let is_nested_password = stats.n_digits >= 1 && !is_format_name(bytes);
+        return looks_random || is_letters || (is_password && (!is_nested || is_nested_password));
     }
     // A value with brackets may still be a password if it ends the line and has enough digits and symbols.
     if is_code(bytes) && !(is_password && value.ends_line && stats.n_digits >= 2 && stats.n_symbols >= 3) {
@@ -246,20 +95,58 @@ fn is_secret(bytes: &[u8], kind: SecretKind, assignment: Assignment, value: &Val
     }
     // Variable names have letters, digits, `_` and dots, so for similar values the syntax decides.
     let is_like_name =
-        bytes.iter().all(|byte| alnum(*byte) || matches!(byte, b'_' | b'.')) && !bytes[0].is_ascii_digit();
+        bytes.iter().all(|byte| is_alnum(*byte) || matches!(byte, b'_' | b'.')) && !bytes[0].is_ascii_digit();
     match assignment {
         Assignment::Environment | Assignment::Positional => {
             (is_password && (stats.n_digits + stats.n_symbols >= 1))
                 || looks_random
+                || is_letters
                 || (stats.n_digits >= 2 && stats.is_password_like())
                 // In an environment, a number with such a name is a token.
                 || (assignment == Assignment::Environment && kind == SecretKind::Token && stats.n_digits == bytes.len())
         }
         Assignment::Nested => looks_random,
+        Assignment::Prose => looks_random || (kind == SecretKind::Password && is_password_in_prose(bytes)),
         Assignment::Spaced | Assignment::Tight if kind == SecretKind::Password => {
             let is_plain = stats.n_separators == 0 && (value.ends_line || stats.n_digits >= 2);
-            stats.is_random() || (is_password && (!is_like_name || (stats.n_digits >= 1 && is_plain)))
+            let has_number = is_plain || (value.ends_line && stats.n_digits >= 2);
+            stats.is_random()
+                || is_letters
+                || (is_password && (!is_like_name || (stats.n_digits >= 1 && has_number)))
         }
         Assignment::Spaced | Assignment::Tight => stats.is_random() && bytes.len() >= 12,
     }
+}
+
+/// Returns whether a value is the name of a field, such as `new_password1`.
+fn is_field_name(bytes: &[u8]) -> bool {
+    let base = bytes.strip_suffix(b"1").or(bytes.strip_suffix(b"2")).unwrap_or(bytes);
+    let is_snake_case = base.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    is_snake_case && [&b"password"[..], b"passwd", b"pwd"].into_iter().any(|name| base.ends_with(name))
+}
+
+/// Returns whether a value consists of letters that alternate in case more often than in a name.
+fn is_random_letters(bytes: &[u8], stats: CharStats) -> bool {
+    bytes.len() >= 8 && stats.n_lower + stats.n_upper == bytes.len() && stats.is_mixed_case()
+}
+
+/// Returns whether a word in a sentence about a password is the password.
+fn is_password_in_prose(bytes: &[u8]) -> bool {
+    let is_punctuation = |byte: &u8| matches!(byte, b'.' | b'!' | b'?' | b':' | b';' | b',');
+    let word = &bytes[..bytes.iter().rposition(|byte| !is_punctuation(byte)).map_or(0, |last| last + 1)];
+    let stats = CharStats::new(word);
+    let has_symbol = word.iter().any(|byte| b"@#$%^&*+=~!".contains(byte)) && !word.contains(&b'/');
+    let is_address = word.contains(&b'@') && word.contains(&b'.');
+    // `8chars` is a quantity.
+    let is_quantity = word.first().is_some_and(u8::is_ascii_digit) && stats.n_changes == 1;
+    let is_mixed = stats.is_password_like() && (stats.n_digits >= 1 || has_symbol) && !is_quantity;
+    word.len() >= 5 && !is_format_name(word) && !is_address && (is_mixed || is_random_letters(word, stats))
+}
+
+/// Returns whether a value is the name of an encoding or a hash, such as `base64` and `sha256`.
+fn is_format_name(value: &[u8]) -> bool {
+    const FORMATS: &[&[u8]] =
+        &[b"base", b"sha", b"md", b"utf", b"argon", b"pbkdf", b"aes", b"rsa", b"oauth", b"ipv"];
+    let n_letters = value.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    FORMATS.contains(&value[..n_letters].to_ascii_lowercase().as_slice())
 }

@@ -230,9 +230,12 @@ pub(crate) fn token_at(text: &[u8], at: usize, format: &TokenFormat) -> Option<s
     let stats = CharStats::new(rest);
     let looks_random = match format.prefix {
         // Many words begin with these prefixes, so the rest must look random.
-        "sk-" | "fw_" | "hf_" | "re_" | "secret_" | "xai-" | "key-" | "SK" | "cio" | "oy2" | "EAAA"
-        | "co_" | "A3-" | "fm2_" | "glc_" => stats.is_random(),
-        _ => stats.n_digits >= 1 || stats.is_random(),
+        "sk-" | "fw_" | "re_" | "secret_" | "xai-" | "key-" | "SK" | "cio" | "oy2" | "EAAA" | "co_"
+        | "A3-" | "fm2_" | "glc_" => stats.is_random(),
+        // Their alphabet has few digits.
+        "AKIA" | "ASIA" => true,
+        "hf_" | "api_org_" => stats.is_random() || (n == 34 && stats.n_lower >= 3 && stats.n_upper >= 3),
+        _ => stats.n_digits >= 1 || stats.is_random() || stats.is_mixed_case(),
     };
     // A long random token may contain a placeholder by chance, so only its first bytes are checked.
     let is_token = looks_random && !is_placeholder(&rest[..rest.len().min(24)]);
@@ -284,9 +287,23 @@ pub(crate) fn airtable_at(text: &[u8], at: usize) -> Option<std::ops::Range<usiz
     is_match.then_some(at..at + 82)
 }
 
+/// The third character of a number in base64 without padding.
+const DISCORD_THIRD: &str = "AEIMQUYcgk";
+
+/// The beginnings of Discord tokens: the first two digits of the id, from 10 to 99, in base64.
+pub(crate) fn discord_triggers() -> Vec<String> {
+    let first = ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"];
+    first.iter().flat_map(|first| DISCORD_THIRD.chars().map(move |third| format!("{first}{third}"))).collect()
+}
+
 /// A Discord token: a number in base64, a dot, six characters for the time, a dot, a signature.
 pub(crate) fn discord_at(text: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
-    // A cheap check first, since its triggers are frequent.
+    // A cheap check first, since its triggers are frequent: the number has three digits for four characters.
+    let is_start = matches!(text.get(at..at + 4)?, [b'M'..=b'O', b'D' | b'T' | b'j' | b'z', third, fourth]
+        if DISCORD_THIRD.as_bytes().contains(third) && b"wxyz012345".contains(fourth));
+    if !is_start {
+        return None;
+    }
     let dot = (24..=28).find(|n| text.get(at + n) == Some(&b'.'))?;
     if text.get(at + dot + 7) != Some(&b'.') || !is_word_start(text, at) || run_len(text, at, is_alnum) != dot
     {

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-/// The number of bytes of a line that are searched. A quoted value whose closing quote is further away is not found.
-const MAX_VALUE_BYTES: usize = 8_000;
+use crate::lines::line_from;
 
 /// The extent of an assigned value in a text.
 #[derive(Debug, Clone)]
@@ -42,16 +41,39 @@ pub(crate) fn value_at(text: &[u8], at: usize) -> Option<Value> {
     if let Some(quote) = quote_at(text, from) {
         let start = from + quote.len();
         let line = line_from(text, start);
-        let is_end = |i: &usize| line[*i..].starts_with(quote) && !is_escaped(line, *i, quote);
-        let n = (0..line.len()).find(is_end)?;
-        let ends_line = skip_spaces(text, start + n + quote.len()) >= start + line.len();
+        let n = closing_quote(line, quote)?;
+        let ends_line = is_end_of_line(&line[n + quote.len()..]);
         return Some(Value { range: start..start + n, is_quoted: true, ends_line });
     }
     let line = line_from(text, from);
     let n = line.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(line.len());
     let n = unquoted_len(&line[..n]);
-    let ends_line = skip_spaces(text, from + n) >= from + line.len();
+    let ends_line = is_end_of_line(&line[n..]);
     (n > 0).then_some(Value { range: from..from + n, is_quoted: false, ends_line })
+}
+
+/// The offset of the closing quote. In SQL and YAML, a doubled single quote is a quote in the text.
+fn closing_quote(line: &[u8], quote: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while at < line.len() {
+        let is_quote = line[at..].starts_with(quote) && !is_escaped(line, at, quote);
+        let is_doubled = quote == b"'"
+            && line.get(at + 1) == Some(&b'\'')
+            && line.get(at + 2).is_some_and(|next| next.is_ascii_alphanumeric() || *next == b'\'');
+        match (is_quote, is_doubled) {
+            (true, false) => return Some(at),
+            (true, true) => at += 2,
+            (false, _) => at += 1,
+        }
+    }
+    None
+}
+
+/// Returns whether nothing but spaces, or the end of a string and of its JSON text, follows.
+fn is_end_of_line(rest: &[u8]) -> bool {
+    let rest = rest.trim_ascii_start();
+    let is_closing = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\\' | b'}' | b']');
+    rest.is_empty() || (matches!(rest[0], b'"' | b'\\') && rest.iter().all(is_closing))
 }
 
 /// Returns whether a one-byte quote follows an odd number of backslashes.
@@ -69,6 +91,9 @@ fn unquoted_len(word: &[u8]) -> usize {
             b'"' | b'`' | b'<' | b'>' | b'\'' => true,
             // An escaped line break, tab, quote or backslash.
             b'\\' => matches!(rest.first(), Some(b'n' | b'r' | b't' | b'"' | b'\\')),
+            // Punctuation of Chinese and Japanese.
+            0xe3 => matches!(rest.first(), Some(0x80)),
+            0xef => matches!(rest.first(), Some(0xbc)),
             // A separator at the end of the word or before another assignment.
             b'&' | b';' | b',' | b'|' => rest.is_empty() || starts_assignment(rest),
             _ => false,
@@ -102,12 +127,4 @@ fn starts_assignment(text: &[u8]) -> bool {
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
         .count();
     n > 0 && matches!(text.get(n), Some(b'=' | b':'))
-}
-
-/// The rest of a line, up to `MAX_VALUE_BYTES`.
-pub(crate) fn line_from(text: &[u8], at: usize) -> &[u8] {
-    let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
-    let n = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
-    let line = &rest[..n];
-    line.strip_suffix(b"\r").unwrap_or(line)
 }

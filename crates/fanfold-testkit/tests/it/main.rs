@@ -32,4 +32,5 @@ mod summaries; //        a summary of a model changes only its own note
 mod summary_jobs; //     prompts for summaries, and the validation of the answers
 mod condensing; //       condensed texts
 mod linear_time; //      megabytes take linear time
+mod false_masks; //      the redactor masks nothing in recorded conversations
 mod trajectories; //     all checks on recorded conversations

@@ -39,6 +39,7 @@ pub(super) fn kinds() -> Vec<SampleKind> {
         SampleKind::password("password-phrase", phrase),
         SampleKind::password("password-spaces", spaces),
         SampleKind::password("password-random", random),
+        SampleKind::password("password-letters", letters),
         SampleKind::password("password-quotes", quotes),
         SampleKind::password("password-not-ascii", not_ascii),
     ]
@@ -99,6 +100,11 @@ fn random(rng: &mut CorpusRng) -> Sample {
         value += &if rng.one_in(4) { rng.chars(marks, 1) } else { rng.fill("{an1}") };
     }
     Sample::whole(value + &rng.fill("{an1}"))
+}
+
+/// From a generator without digits.
+fn letters(rng: &mut CorpusRng) -> Sample {
+    Sample::whole(rng.fill("{letter12-20}"))
 }
 
 /// With characters that must be escaped in most contexts.

@@ -151,9 +151,9 @@ fn atlassian(rng: &mut CorpusRng) -> Sample {
     Sample::whole(format!("{random}={check:08X}"))
 }
 
-/// A bot id, a time and a signature.
+/// A bot id with any first digit, a time and a signature.
 fn discord_bot(rng: &mut CorpusRng) -> Sample {
-    let id = base64_url(rng.fill("1{d17}").as_bytes());
+    let id = base64_url(format!("{}{}", 1 + rng.below(9), rng.fill("{d17}")).as_bytes());
     Sample::whole(format!("{id}.{}", rng.fill("G{url5}.{url38}")))
 }
 
