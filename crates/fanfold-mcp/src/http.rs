@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use fanfold_http::{AccessRefusal, Server as HttpServer, ServerLimits, Token, WebAccess};
+use fanfold_http::{Server as HttpServer, ServerLimits, Token, WebAccess};
 use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -87,26 +87,24 @@ impl AccessRules {
         }
     }
 
-    /// Checks a request and removes its token.
-    fn check(&self, request: &mut Request) -> Result<(), Response> {
-        let refused = |refusal: AccessRefusal| {
-            (StatusCode::FORBIDDEN, format!("{refusal}\n\nhint: {}\n", refusal.hint())).into_response()
-        };
-        match self {
-            AccessRules::Checked => Ok(()),
-            AccessRules::Local(web_access) => {
-                web_access.check(request.uri(), request.headers()).map_err(refused)
-            }
+    /// The refusal of a request that is not accepted. Removes the token of the others.
+    fn refusal(&self, request: &mut Request) -> Option<Response> {
+        let page_refusal = match self {
+            AccessRules::Checked => None,
+            AccessRules::Local(web_access) => web_access.check(request.uri(), request.headers()).err(),
             AccessRules::Token(token, web_access) if token.take(request.headers_mut()) => {
-                web_access.check_page(request.headers()).map_err(refused)
+                web_access.check_page(request.headers()).err()
             }
             AccessRules::Token(..) => {
                 let message =
                     "the token is missing or wrong\n\nhint: send it as `Authorization: Bearer TOKEN`\n";
                 let asks = [(header::WWW_AUTHENTICATE, "Bearer")];
-                Err((StatusCode::UNAUTHORIZED, asks, message).into_response())
+                return Some((StatusCode::UNAUTHORIZED, asks, message).into_response());
             }
-        }
+        };
+        page_refusal.map(|refusal| {
+            (StatusCode::FORBIDDEN, format!("{refusal}\n\nhint: {}\n", refusal.hint())).into_response()
+        })
     }
 }
 
@@ -134,7 +132,7 @@ async fn guard(
     next: Next,
 ) -> Response {
     let (access, timeout) = &*guarded;
-    if let Err(refusal) = access.check(&mut request) {
+    if let Some(refusal) = access.refusal(&mut request) {
         return refusal;
     }
     match tokio::time::timeout(*timeout, run(request, next)).await {
