@@ -12,6 +12,7 @@ use crate::{fuzz, guide};
 const EDGES: &[(&str, &[&str])] = &[
     ("fanfold-core", &[]),
     ("fanfold-redact", &[]),
+    ("fanfold-http", &[]),
     ("fanfold-memory", &["fanfold-redact"]),
     ("fanfold-wire", &["fanfold-core"]),
     ("fanfold-tokens", &["fanfold-core"]),
@@ -39,11 +40,12 @@ const EDGES: &[(&str, &[&str])] = &[
             "fanfold-provider",
             "fanfold-memory",
             "fanfold-engine",
+            "fanfold-http",
             "fanfold-replay",
         ],
     ),
     ("fanfold", &["fanfold-core", "fanfold-tokens", "fanfold-store", "fanfold-engine"]),
-    ("fanfold-mcp", &["fanfold-core", "fanfold-store", "fanfold-engine"]),
+    ("fanfold-mcp", &["fanfold-core", "fanfold-store", "fanfold-engine", "fanfold-http"]),
     (
         "fanfold-cli",
         &[
@@ -56,6 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fanfold-memory",
             "fanfold-engine",
             "fanfold-replay",
+            "fanfold-http",
             "fanfold-proxy",
             "fanfold-mcp",
         ],

@@ -17,7 +17,6 @@ mod excerpt; //       limits the length of an answer
 mod tools; //         the three tools
 mod server; //        runs a call with a deadline
 mod stdio; //         JSON lines on stdin and stdout
-mod listener; //      limits connections and idle time
 mod http; //          streamable HTTP and access control
 
 pub use http::{AccessError, AccessRules, PATHS, http_service, listen};

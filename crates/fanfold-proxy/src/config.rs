@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use axum::Router;
 use fanfold_engine::{Mode, SessionEngine, SummaryModels, Terms};
+use fanfold_http::{Token, WebAccess};
 use fanfold_store::StoreError;
 use fanfold_wire::Format;
 
-use crate::admission::token::Token;
 use crate::meter::Meter;
 use crate::prepare::recall_offer::Recall;
 use crate::receive::turn_memory::ProxyMemory;
@@ -39,6 +39,8 @@ pub struct Config {
     pub ca: Option<Vec<u8>>,
     /// Required from clients; mandatory if the address can be reached from other machines.
     pub token: Option<Token>,
+    /// The host names and web pages that may use it without a token.
+    pub web_access: WebAccess,
     /// Timeouts and size limits.
     pub limits: Limits,
 }
@@ -77,6 +79,8 @@ pub struct Limits {
     pub deadline: Duration,
     /// The largest body, in bytes, that is read; larger ones are streamed unchanged.
     pub body: usize,
+    /// The most messages of a body that is folded.
+    pub messages: usize,
     /// Connections and responses in progress. At the limit, inactive connections are closed first.
     pub connections: usize,
     /// Time until the headers of the first request of a connection.
@@ -100,6 +104,7 @@ impl Default for Limits {
         Limits {
             deadline: Duration::from_secs(2),
             body: 64 << 20,
+            messages: 50_000,
             connections: 1024,
             first_request: Duration::from_secs(10),
             buffered_bytes: 256 << 20,

@@ -14,7 +14,6 @@ mod config; //        settings
 mod outcome; //       folded, whole, or unchanged for a reason
 mod error_reply; //   errors of the proxy itself
 mod reconnecting_engine; // the engine on a store that may be replaced
-mod observed_body; // a body that reports its bytes and its end
 pub mod meter; //     counters, status, logs and spans
 mod admission; //     who may connect, and how much is held in memory
 mod receive; //       route, headers and body of a request
@@ -24,10 +23,10 @@ mod reply; //         the answer on its way to the client
 mod local; //         routes that the proxy answers itself
 mod shared; //        state shared by all requests
 mod pipeline; //      one request through all stages
-mod server; //        listener and shutdown
+mod server; //        start and shutdown
 
-pub use admission::token::Token;
 pub use config::{Config, Host, Limits};
+pub use fanfold_http::{Token, WebAccess};
 pub use local::api;
 pub use outcome::{BypassReason, ProxyOutcome};
 pub use prepare::recall_offer::Recall;

@@ -17,7 +17,7 @@ pub(crate) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
 }
 
 async fn respond(shared: &Arc<Shared>, mut request: Request) -> Result<Response, ErrorReply> {
-    admission::authorize(shared.token.as_ref(), &mut request)?;
+    admission::authorize(shared.token.as_ref(), &shared.web_access, &mut request)?;
     if local::is_local(request.uri().path()) {
         return Ok(local::answer(Arc::clone(shared), request).await);
     }

@@ -1,4 +1,4 @@
-//! The engine, on a store that is reopened when its file is deleted or replaced.
+//! The engine, on a store that is reopened when its file is deleted, replaced or emptied.
 //!
 //! A deleted file stays alive for processes that have it open, and what they write is lost. So the file is checked
 //! before each use, and the store is opened again if it is not the same.
@@ -65,7 +65,7 @@ impl ReconnectingEngine {
             if is_same {
                 return Ok(Arc::clone(engine));
             }
-            tracing::warn!("the store was deleted or replaced; opening it again");
+            tracing::warn!("the store was deleted, replaced or emptied; opening it again");
             state.open = None;
         }
         if let Some((at, why)) = &state.failed
@@ -137,10 +137,11 @@ struct FileId {
 }
 
 impl FileId {
+    /// The id of a file; none if it is missing or was emptied.
     #[cfg(unix)]
     fn of_path(path: &Path) -> Option<FileId> {
         use std::os::unix::fs::MetadataExt as _;
-        let metadata = std::fs::metadata(path).ok()?;
+        let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.len() > 0)?;
         Some(FileId { device: metadata.dev(), inode: metadata.ino() })
     }
 

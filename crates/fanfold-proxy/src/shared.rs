@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use axum::Router;
+use fanfold_http::{Token, WebAccess};
 use tokio_util::task::TaskTracker;
 
 use crate::admission::body_quota::BodyQuota;
 use crate::admission::fold_slots::FoldSlots;
-use crate::admission::token::Token;
 use crate::config::{Config, Limits};
 use crate::local::api;
 use crate::meter::Meter;
@@ -36,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) mcp: Option<Router>,
     pub(crate) api: Router,
     pub(crate) token: Option<Token>,
+    pub(crate) web_access: WebAccess,
     pub(crate) limits: Limits,
     pub(crate) body_quota: BodyQuota,
     /// Name of this proxy in `via` headers, to detect forwarding loops.
@@ -63,6 +64,7 @@ impl Shared {
             mcp: config.mcp.clone(),
             api: api::router(Arc::new(move || for_api.get())),
             token: config.token.clone(),
+            web_access: config.web_access.clone(),
             limits: config.limits,
             body_quota: BodyQuota::new(config.limits.buffered_bytes),
             via_name: format!("fanfold-{:016x}", fastrand::u64(..)),

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::Args;
 use fanfold_mcp::{AccessRules, PATHS, Server, ServerSettings};
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::search::OtherProfiles;
@@ -85,7 +84,7 @@ pub(crate) fn run(args: &McpArgs, options: &Options, reporter: Reporter) -> Resu
     let runtime = Runtime::new()?;
     let done = match &args.listen {
         None => runtime.block_on(on_stdio(server.clone(), reporter)),
-        Some(listen) => runtime.block_on(on_http(server.clone(), args, listen, &address, reporter)),
+        Some(listen) => runtime.block_on(on_http(server.clone(), args, listen, options, reporter)),
     };
     // A call that hangs in the store must not keep the program running.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -107,17 +106,19 @@ async fn on_http(
     server: Server,
     args: &McpArgs,
     listen: &str,
-    store: &str,
+    options: &Options,
     reporter: Reporter,
 ) -> Result<()> {
     let address = parse_address(listen)?;
-    let access = AccessRules::new(address, read_token(args.token_file.as_deref(), args.token.as_deref())?)
+    let token = read_token(args.token_file.as_deref(), args.token.as_deref())?;
+    let access = AccessRules::new(address, token.as_deref(), options.serve.web_access())
         .map_err(|error| Failure::new(error.to_string(), error.hint()))?;
-    let listener = TcpListener::bind(address).await.map_err(|error| {
+    let listener = fanfold_http::bind(address).map_err(|error| {
         let hint = "choose another port; 0 lets the system choose one";
         Failure::new(format!("cannot listen on {address}: {error}"), hint)
     })?;
     let address = listener.local_addr()?;
+    let store = store::address(options)?;
     let mut signals = Signals::listen();
     reporter
         .line(text![paint(style::BOLD, "MCP at"), format!(" http://{address}{}, store {store}", PATHS[0])]);
@@ -128,10 +129,7 @@ async fn on_http(
     signals.next().await;
     drop(stop);
     tokio::select! {
-        served = serving => match served {
-            Ok(served) => served.map_err(|error| Failure::caused_by("the server failed", &error)),
-            Err(error) => Err(Failure::caused_by("the server failed", &error)),
-        },
+        served = serving => served.map_err(|error| Failure::caused_by("the server failed", &error)),
         // Idle connections must not keep the server running.
         () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => Ok(()),
         // A second signal ends it at once.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fanfold_core::ContentKind;
+#[cfg(feature = "network")]
+use fanfold_http::WebAccess;
 use fanfold_wire::Provider;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -30,6 +32,12 @@ pub(crate) struct ServeOptions {
     /// Other upstreams that a client may name in the header `x-fanfold-upstream`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowed: Vec<String>,
+    /// Other names of this machine that requests may use as their host, without a token.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hosts: Vec<String>,
+    /// Web pages and browser-based programs that may send requests: `https://chat.example`, `app://name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) origins: Vec<String>,
     /// A file with certificates of additional authorities to trust for upstreams.
     pub(crate) ca: Option<PathBuf>,
 }
@@ -41,9 +49,22 @@ impl ServeOptions {
         set.into_iter().find(|(name, _)| *name == provider.name)?.1.as_deref()
     }
 
+    /// The host names and web pages that may use a server.
+    #[cfg(feature = "network")]
+    pub(crate) fn web_access(&self) -> WebAccess {
+        WebAccess { hosts: self.hosts.clone(), origins: self.origins.clone() }
+    }
+
     pub(super) fn labels(&self) -> Vec<String> {
         let addresses = [&self.listen, &self.upstream, &self.openai, &self.anthropic];
-        addresses.into_iter().flatten().chain(&self.allowed).cloned().collect()
+        addresses
+            .into_iter()
+            .flatten()
+            .chain(&self.allowed)
+            .chain(&self.hosts)
+            .chain(&self.origins)
+            .cloned()
+            .collect()
     }
 }
 

@@ -10,8 +10,13 @@ use crate::follow::session_state::CachedSession;
 
 /// Maximum number of cached sessions.
 const MAX_SESSIONS: usize = 1_000;
-/// Maximum total size of their bodies, in bytes. Their states are a few times as large.
-const MAX_BYTES: usize = 128 * 1024 * 1024;
+/// Maximum total size of their states, in bytes.
+const MAX_BYTES: usize = 80 << 20;
+/// Maximum size of one state.
+const MAX_SESSION_BYTES: usize = 64 << 20;
+/// The size of a state: a multiple of its body, and an amount per message.
+const STATE_PER_BODY: usize = 3;
+const BYTES_PER_MESSAGE: usize = 1 << 10;
 
 /// Cached sessions, the least recently used first.
 #[derive(Default)]
@@ -58,15 +63,23 @@ impl Cache {
         most.map(|(n_common, state)| state.messages.ids[..n_common].to_vec()).unwrap_or_default()
     }
 
-    /// Adds a session as the most recently used one, and evicts the least recently used ones beyond the limits.
+    /// Adds a session as the most recently used one. Beyond the limits, evicts sessions that are large or were not used
+    /// for long. A session above its own limit is not cached.
     pub(crate) fn put(&self, session: SessionId, cached: CachedSession) {
         let mut sessions = self.sessions();
         sessions.retain(|(id, _)| *id != session);
+        if n_bytes(&cached) > MAX_SESSION_BYTES {
+            return;
+        }
         sessions.push_back((session, cached));
-        let mut total: usize = sessions.iter().map(|(_, cached)| n_bytes(cached)).sum();
-        // The most recently used session stays, however large it is.
-        while sessions.len() > MAX_SESSIONS || total > MAX_BYTES && sessions.len() > 1 {
-            total -= sessions.pop_front().map_or(0, |(_, cached)| n_bytes(&cached));
+        while sessions.len() > MAX_SESSIONS {
+            sessions.pop_front();
+        }
+        let mut sizes: Vec<usize> = sessions.iter().map(|(_, cached)| n_bytes(cached)).collect();
+        while sizes.iter().sum::<usize>() > MAX_BYTES {
+            let evicted = to_evict(&sizes);
+            sizes.remove(evicted);
+            sessions.remove(evicted);
         }
     }
 
@@ -76,6 +89,27 @@ impl Cache {
     }
 }
 
+/// The estimated size of a session.
 fn n_bytes(cached: &CachedSession) -> usize {
-    cached.state.followed.conversation.n_bytes()
+    let conversation = &cached.state.followed.conversation;
+    conversation.n_bytes() * STATE_PER_BODY + cached.state.messages.ids.len() * BYTES_PER_MESSAGE
+}
+
+/// The session to evict among sessions of these sizes, the least recently used first: the one with the largest product of
+/// its size and the number of sessions that were used since. Many small sessions stay instead of a large one.
+fn to_evict(sizes: &[usize]) -> usize {
+    let n_newer = |i: usize| sizes.len() - 1 - i;
+    (0..sizes.len()).max_by_key(|i| sizes[*i] * n_newer(*i)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_session_is_evicted_before_many_small_ones() {
+        assert_eq!(to_evict(&[1, 1, 50, 1, 1]), 2);
+        assert_eq!(to_evict(&[3, 3, 3]), 0, "of the same size, the least recently used one");
+        assert_eq!(to_evict(&[1, 9, 50]), 1, "not the one that was just used");
+    }
 }

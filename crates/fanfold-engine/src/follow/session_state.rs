@@ -2,6 +2,7 @@
 //! update of a cached state give the same bytes.
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
 
 use fanfold_core::{Budget, EntryId, Event, Handle, Summary, Tokens};
 use fanfold_store::{BlobId, NodeId, Role, Store, StoreError};
@@ -34,6 +35,21 @@ pub(crate) struct SessionState {
     /// Handles that are known to be recorded since the last move of the session.
     recorded: HashSet<Handle>,
     recorded_since: Option<usize>,
+}
+
+/// Why a state could not be built.
+#[derive(Debug)]
+pub(crate) enum WalkError {
+    /// The store failed.
+    Store(StoreError),
+    /// The deadline passed.
+    Late,
+}
+
+impl From<StoreError> for WalkError {
+    fn from(error: StoreError) -> WalkError {
+        WalkError::Store(error)
+    }
 }
 
 /// A session as the cache keeps it.
@@ -73,15 +89,16 @@ impl MessageList {
 }
 
 impl SessionState {
-    /// Replays a conversation from its first message, with the first `n_events` events of the log. The terms have
-    /// the recorded budget.
+    /// Replays a conversation from its first message, with the first `n_events` events of the log, unless a deadline
+    /// passes. The terms have the recorded budget.
     pub(crate) fn replay(
         store: &dyn Store,
         body: DecodedConversation,
         terms: &Terms,
         log: &SessionLog,
         n_events: usize,
-    ) -> Result<SessionState, StoreError> {
+        deadline: Option<Instant>,
+    ) -> Result<SessionState, WalkError> {
         let DecodedConversation { conversation, changes, messages } = body;
         let missing = || StoreError::Corrupt("a session without terms".to_owned());
         let terms_event = log.terms_event(n_events).ok_or_else(missing)?;
@@ -97,7 +114,7 @@ impl SessionState {
         let mut followed = FoldedConversation::new(conversation, &terms.with_offer(&offer));
         followed.add_tool(offer.tool.as_deref());
         followed.set_tools(tools.as_deref());
-        walk(&mut followed, changes, log, &applied, &mut frames)?;
+        walk(&mut followed, changes, (log, &applied), &mut frames, deadline)?;
         Ok(SessionState {
             followed,
             n_followed: messages.ids.len(),
@@ -146,19 +163,21 @@ impl SessionState {
         has_same_terms && has_same_offer && are_after && is_ours
     }
 
-    /// Applies the changes by the messages that were added to it, and the new events.
+    /// Applies the changes by the messages that were added to it, and the new events. If the deadline passes in
+    /// between, the state is incomplete and must not be used.
     pub(crate) fn advance(
         &mut self,
         store: &dyn Store,
         changes: Vec<Change>,
         log: &SessionLog,
         effective: Vec<EffectiveEvent>,
-    ) -> Result<(), StoreError> {
+        deadline: Option<Instant>,
+    ) -> Result<(), WalkError> {
         self.n_followed = self.messages.ids.len();
         let mut frames = Frames { store, tools: BTreeMap::new() };
         let n_applied = self.applied.len() + usize::from(self.pending.take().is_some());
         let new = &effective[n_applied.min(effective.len())..];
-        walk(&mut self.followed, changes, log, new, &mut frames)?;
+        walk(&mut self.followed, changes, (log, new), &mut frames, deadline)?;
         self.applied = effective;
         Ok(())
     }
@@ -189,24 +208,30 @@ pub(crate) fn is_between_replies(format: Format, last: Option<&str>, next: Optio
     !format.has_replies_of_many_messages() || !is_inside_reply
 }
 
-/// Applies changes and events, each event after its message.
+/// Applies changes and events of the log, each event after its message.
 fn walk(
     followed: &mut FoldedConversation,
     mut changes: Vec<Change>,
-    log: &SessionLog,
-    events: &[EffectiveEvent],
+    (log, events): (&SessionLog, &[EffectiveEvent]),
     frames: &mut Frames<'_>,
-) -> Result<(), StoreError> {
+    deadline: Option<Instant>,
+) -> Result<(), WalkError> {
     count_changes(followed.session.counter(), &mut changes);
     let mut changes = changes.into_iter().peekable();
+    let apply_change = |followed: &mut FoldedConversation, change| {
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(WalkError::Late);
+        }
+        followed.apply_change(change);
+        Ok(())
+    };
     for (position, event) in events {
         while let Some(change) = changes.next_if(|change| position_of(change) <= *position) {
-            followed.apply_change(change);
+            apply_change(followed, change)?;
         }
         apply(followed, &log.events[*event], frames)?;
     }
-    changes.for_each(|change| followed.apply_change(change));
-    Ok(())
+    changes.try_for_each(|change| apply_change(followed, change))
 }
 
 /// The number of messages after which a change is complete.
@@ -326,6 +351,35 @@ mod tests {
     use crate::request::receive::ids_of;
 
     #[test]
+    fn a_replay_ends_at_its_deadline() {
+        let messages: Vec<String> =
+            (0..50).map(|i| format!(r#"{{"role":"user","content":"{i}"}}"#)).collect();
+        let body = format!(r#"{{"messages":[{}]}}"#, messages.join(","));
+        let (conversation, changes) = Conversation::decode(&*body, None).unwrap();
+        let mut followed = FoldedConversation::new(conversation, &test_terms());
+        let store = SqliteStore::in_memory();
+        let mut frames = Frames { store: &store, tools: BTreeMap::new() };
+        let deadline = Some(Instant::now());
+        let walked = walk(&mut followed, changes, (&SessionLog::default(), &[]), &mut frames, deadline);
+        assert!(matches!(walked, Err(WalkError::Late)), "{walked:?}");
+        assert_eq!(followed.session.transcript().len(), 0);
+    }
+
+    fn test_terms() -> Terms {
+        Terms {
+            engine: fanfold_core::EngineFactory::FANFOLD,
+            policy: Policy::fanfold(),
+            budget: Budget::of_window(Tokens(900)),
+            prices: None,
+            counter: &Words,
+            format: None,
+            focus: String::new(),
+            assumed: Vec::new(),
+            described: String::new(),
+        }
+    }
+
+    #[test]
     fn an_event_after_an_earlier_message_needs_a_replay() {
         let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},
             {"role":"user","content":"c"}]}"#;
@@ -339,19 +393,8 @@ mod tests {
         let mut log = SessionLog::default();
         log.events.push(noted(0, None, SessionEvent::NewTerms(began)));
         let ids = ids_of(None, conversation.messages());
-        let terms = Terms {
-            engine: fanfold_core::EngineFactory::FANFOLD,
-            policy: Policy::fanfold(),
-            budget: Budget::of_window(Tokens(900)),
-            prices: None,
-            counter: &Words,
-            format: None,
-            focus: String::new(),
-            assumed: Vec::new(),
-            described: String::new(),
-        };
         let body = DecodedConversation { conversation, changes, messages: MessageList::new(ids.clone()) };
-        let state = SessionState::replay(&store, body, &terms, &log, 1).unwrap();
+        let state = SessionState::replay(&store, body, &test_terms(), &log, 1, None).unwrap();
         let can_advance = |log: &SessionLog| {
             let effective =
                 log.effective_events(&state.messages.positions, state.terms_event, log.events.len());

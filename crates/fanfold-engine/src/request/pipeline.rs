@@ -22,7 +22,7 @@ use fanfold_wire::{DecodeError, EditFault, Incoming, check_edits};
 use crate::engine::{SessionEngine, store_hint, store_message};
 use crate::follow::fold_record::fold_events;
 use crate::follow::folded_conversation::{FoldedConversation, Sizes};
-use crate::follow::session_state::{CachedSession, DecodedConversation, SessionState};
+use crate::follow::session_state::{CachedSession, DecodedConversation, SessionState, WalkError};
 use crate::follow::terms::Terms;
 use crate::log::body_edits::BodyEdits;
 use crate::log::events::{SentRequest, SessionEvent};
@@ -99,6 +99,15 @@ pub enum Mode {
     Fold,
     /// The unchanged body. The sizes of the view are reported only.
     Observe,
+}
+
+impl From<WalkError> for RequestError {
+    fn from(error: WalkError) -> RequestError {
+        match error {
+            WalkError::Store(error) => RequestError::Store(error),
+            WalkError::Late => RequestError::Late,
+        }
+    }
 }
 
 /// The body to send, with its sizes and folds.
@@ -294,14 +303,14 @@ impl SessionEngine {
         input: &RequestInput<'_>,
         session: LoadedSession,
         effective: Vec<EffectiveEvent>,
-    ) -> Result<CachedSession, StoreError> {
+    ) -> Result<CachedSession, RequestError> {
         let LoadedSession { body, log, frame } = session;
         let mut state = match body {
             ReceivedBody::Continued(mut state, changes) => {
-                state.advance(&*self.store, changes, &log, effective)?;
+                state.advance(&*self.store, changes, &log, effective, input.deadline)?;
                 *state
             }
-            ReceivedBody::Whole(body) => self.replay(input.terms, *body, &log)?,
+            ReceivedBody::Whole(body) => self.replay(input, *body, &log)?,
         };
         state.frame = Some(frame);
         let tools = state.followed.conversation.tools().map(str::to_owned);
@@ -376,15 +385,16 @@ impl SessionEngine {
     /// Replays a conversation from its first message on, with the budget that was recorded with its terms.
     fn replay(
         &self,
-        terms: &Terms,
+        input: &RequestInput<'_>,
         body: DecodedConversation,
         log: &SessionLog,
-    ) -> Result<SessionState, StoreError> {
+    ) -> Result<SessionState, WalkError> {
+        let terms = input.terms;
         let n_events = log.events.len();
         let recorded =
             log.terms_event(n_events).and_then(|event| SessionState::recorded_budget(log, &[], event));
         let terms = Terms { budget: recorded.unwrap_or(terms.budget), ..terms.clone() };
-        SessionState::replay(&*self.store, body, &terms, log, n_events)
+        SessionState::replay(&*self.store, body, &terms, log, n_events, input.deadline)
     }
 }
 

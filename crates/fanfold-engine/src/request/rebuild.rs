@@ -5,7 +5,9 @@ use fanfold_store::{BlobId, NodeId, SessionId, StoreError};
 
 use crate::engine::{OpError, SessionEngine};
 use crate::follow::folded_conversation::FoldedConversation;
-use crate::follow::session_state::{DecodedConversation, MessageList, SessionState, decode_as, read_frame};
+use crate::follow::session_state::{
+    DecodedConversation, MessageList, SessionState, WalkError, decode_as, read_frame,
+};
 use crate::follow::terms::Terms;
 use crate::log::body_frame::BodyFrame;
 use crate::log::events::{LoggedEvent, SentRequest, SessionEvent};
@@ -161,7 +163,10 @@ impl SessionEngine {
         let (conversation, changes) =
             decode_as(&body.text, &sent.format, frame).map_err(|error| broken(error.to_string()))?;
         let body = DecodedConversation { conversation, changes, messages: MessageList::new(body.ids) };
-        Ok(SessionState::replay(&*self.store, body, &terms, log, n_events)?)
+        SessionState::replay(&*self.store, body, &terms, log, n_events, None).map_err(|error| match error {
+            WalkError::Store(error) => OpError::Store(error),
+            WalkError::Late => unreachable!("there is no deadline"),
+        })
     }
 }
 

@@ -1,35 +1,32 @@
-//! Admission: connection slots, the access token, memory for bodies, and a timeout for clients that stop reading.
+//! Admission: the access token, web pages, request slots, and memory and threads for bodies.
 
-pub(crate) mod token;
-pub(crate) mod connections;
+pub(crate) mod request_slot;
 pub(crate) mod body_quota;
 pub(crate) mod fold_slots;
-pub(crate) mod write_timeout;
 
 use axum::extract::Request;
+use fanfold_http::{Token, WebAccess};
 use http::StatusCode;
 
-use crate::admission::token::Token;
 use crate::error_reply::ErrorReply;
 use crate::local;
 
-/// Checks the token of a request and removes it. Without a token, local routes are closed to web pages.
-pub(crate) fn authorize(token: Option<&Token>, request: &mut Request) -> Result<(), ErrorReply> {
-    let path = request.uri().path();
-    let is_local = local::is_local(path);
-    // The health route needs no token.
-    let token = token.filter(|_| path != local::HEALTH);
-    match token {
-        Some(token) if !token::take_token(token, request.headers_mut()) => Err(ErrorReply::new(
-            StatusCode::UNAUTHORIZED,
-            "the token is missing or wrong",
-            "send it as `x-fanfold-token: TOKEN`",
-        )),
-        None if is_local && token::is_from_web_page(request.headers()) => Err(ErrorReply::new(
-            StatusCode::FORBIDDEN,
-            "this route is only for programs on this machine",
-            "use the host name localhost or 127.0.0.1",
-        )),
-        _ => Ok(()),
+/// Checks the token of a request and removes it. Without a token, the proxy is closed to web pages and other hosts.
+pub(crate) fn authorize(
+    token: Option<&Token>,
+    web_access: &WebAccess,
+    request: &mut Request,
+) -> Result<(), ErrorReply> {
+    let Some(token) = token else {
+        return web_access.check(request.uri(), request.headers()).map_err(|refusal| {
+            tracing::debug!(%refusal, "request refused");
+            ErrorReply::new(StatusCode::FORBIDDEN, refusal.to_string(), refusal.hint())
+        });
+    };
+    // A page cannot know the token, so a request that has it is not checked further. The health route needs none.
+    if token.take(request.headers_mut()) || request.uri().path() == local::HEALTH {
+        return Ok(());
     }
+    let hint = "send it as `x-fanfold-token: TOKEN`";
+    Err(ErrorReply::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong", hint))
 }

@@ -86,7 +86,7 @@ impl Folder {
         };
         let until = Instant::now() + timeout;
         let (context, for_thread) = (Arc::clone(&self.context), Arc::clone(conversation));
-        let work = slots.run(conversation.text.len(), move || {
+        let work = slots.run(conversation.size(), move || {
             FoldRun { context: &context, conversation: &for_thread, until }.run(attempt)
         });
         let folded = tokio::time::timeout(timeout, work).await.unwrap_or(Err(BypassReason::Deadline));

@@ -17,6 +17,7 @@ use fanfold_engine::LengthRefusal;
 use fanfold_wire::{Format, Incoming};
 
 use crate::admission::body_quota::QuotaShare;
+use crate::admission::fold_slots::BodySize;
 use crate::meter::RequestMeter;
 use crate::prepare::prepared_body::PreparedBody;
 use crate::prepare::provider_quirks::ProviderKey;
@@ -35,6 +36,7 @@ pub(crate) struct ClientConversation {
     /// The same with pending recalls.
     pub(crate) text: Bytes,
     pub(crate) has_pending_recalls: bool,
+    pub(crate) n_messages: usize,
     pub(crate) format: Format,
     pub(crate) model: Option<String>,
     /// The session that the client named.
@@ -51,6 +53,12 @@ pub(crate) struct ClientConversation {
     /// The part of the deadline used before folding.
     pub(crate) elapsed: Duration,
     _share: QuotaShare,
+}
+
+impl ClientConversation {
+    pub(crate) fn size(&self) -> BodySize {
+        BodySize { n_bytes: self.text.len(), n_messages: self.n_messages }
+    }
 }
 
 /// The parameters of an attempt to fold a conversation. A refused body is folded a second time, harder.
@@ -111,6 +119,7 @@ fn collect(
         received,
         text,
         has_pending_recalls,
+        n_messages: parsed.n_messages(),
         format: parsed.format(),
         unknown_window: window_probe::unknown_window(call, model.as_deref()),
         model,

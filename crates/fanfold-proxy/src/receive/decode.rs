@@ -12,6 +12,7 @@ use fanfold_wire::{DecodeError, Format, Incoming};
 use http::HeaderMap;
 
 use crate::admission::body_quota::QuotaShare;
+use crate::admission::fold_slots::BodySize;
 use crate::outcome::BypassReason;
 use crate::receive::encoding::{self, EncodingError};
 use crate::receive::read_body::BufferedBody;
@@ -82,11 +83,12 @@ async fn decode_within_deadline(
             // Measure first: this takes no memory, and the quota is granted before the body is decompressed.
             let (headers, bytes, limit) = (body.headers.clone(), body.bytes.clone(), shared.limits.body);
             let measure = move || encoding::decompressed_size(&headers, &bytes, limit);
-            n_bytes = shared.fold_slots.run(n_bytes, measure).await??;
+            n_bytes = shared.fold_slots.run(BodySize { n_bytes, n_messages: 0 }, measure).await??;
             shared.body_quota.grow(&mut share, n_bytes).await;
         }
         let for_thread = Arc::clone(shared);
-        shared.fold_slots.run(n_bytes, move || decode_blocking(&for_thread, &body, share, started)).await?
+        let size = BodySize { n_bytes, n_messages: 0 };
+        shared.fold_slots.run(size, move || decode_blocking(&for_thread, &body, share, started)).await?
     };
     tokio::time::timeout(shared.limits.deadline, work).await.unwrap_or(Err(BypassReason::Deadline))
 }
@@ -104,6 +106,9 @@ fn decode_blocking(
         tracing::warn!(why = %BypassReason::NotDecoded, "body sent unchanged");
         BypassReason::NotDecoded
     })?;
+    if parsed.n_messages() > shared.limits.messages {
+        return Err(BypassReason::TooLarge);
+    }
     let mut text = received.clone();
     let with_recalls = shared.pending_recalls.insert_into(&parsed);
     let has_pending_recalls = with_recalls.is_some();

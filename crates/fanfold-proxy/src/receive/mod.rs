@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
+use fanfold_http::ActiveRequest;
 use fanfold_wire::Format;
 use http::StatusCode;
 use http::header::{HeaderMap, UPGRADE};
@@ -20,7 +21,7 @@ use http::request::Parts;
 
 pub(crate) use self::decode::decode;
 pub(crate) use self::read_body::read;
-use crate::admission::connections::{ActiveRequest, RequestSlot};
+use crate::admission::request_slot::RequestSlot;
 use crate::error_reply::ErrorReply;
 use crate::meter::{RequestInfo, RequestMeter};
 use crate::send::call::ProviderCall;
@@ -66,8 +67,12 @@ pub(crate) fn route_request(shared: &Arc<Shared>, request: Request) -> Result<Ro
         ErrorReply::new(StatusCode::FORBIDDEN, message, "add it to `allowed` in [serve] of the settings")
     })?;
     let Some(url) = parts.uri.path_and_query().and_then(|path| upstream.target(path)) else {
-        let message = "the request has no valid path";
-        return Err(ErrorReply::new(StatusCode::BAD_REQUEST, message, "begin it with a slash"));
+        let message = "the path is not absolute, or has a segment `.` or `..`";
+        return Err(ErrorReply::new(
+            StatusCode::BAD_REQUEST,
+            message,
+            "write the path out, beginning with a slash",
+        ));
     };
     let format = route::folded(&parts.method, path);
     // The client may mean a provider that is not known here. Its key must not be sent to another one.

@@ -75,35 +75,30 @@ pub(crate) async fn read(shared: &Shared, body: Body) -> Result<ReadBody, ErrorR
 
 async fn read_within(body: Body, limits: ReadLimits<'_>) -> Result<ReadBody, ReadError> {
     let mut chunks = body.into_data_stream();
-    let mut held: Vec<Bytes> = Vec::new();
-    let (mut n_bytes, mut share, mut quota_timeout) = (0, QuotaShare::default(), limits.quota_timeout);
+    // Chunks are copied at once, so that the body is in memory only once.
+    let mut held = BytesMut::new();
+    let (mut share, mut quota_timeout) = (QuotaShare::default(), limits.quota_timeout);
     loop {
         let next = tokio::time::timeout(limits.idle, chunks.next()).await.map_err(|_| ReadError::Silent)?;
         let Some(chunk) = next.transpose().map_err(|_| ReadError::Broken)? else { break };
-        n_bytes += chunk.len();
-        held.push(chunk);
-        if n_bytes > limits.max_bytes {
+        held.extend_from_slice(&chunk);
+        if held.len() > limits.max_bytes {
             return Ok(ReadBody::Unread(rejoin(held, chunks), BypassReason::TooLarge));
         }
         // While a body waits for the quota it is not read, so the client sends no more of it.
         let waiting_since = Instant::now();
-        let granted = limits.quota.grow(&mut share, n_bytes);
+        let granted = limits.quota.grow(&mut share, held.len());
         if tokio::time::timeout(quota_timeout, granted).await.is_err() {
             return Ok(ReadBody::Unread(rejoin(held, chunks), BypassReason::Busy));
         }
         quota_timeout = quota_timeout.saturating_sub(waiting_since.elapsed());
     }
-    if held.len() == 1 {
-        return Ok(ReadBody::Whole(BufferedBody { bytes: held.swap_remove(0), _share: share }));
-    }
-    let mut bytes = BytesMut::with_capacity(n_bytes);
-    held.iter().for_each(|chunk| bytes.extend_from_slice(chunk));
-    Ok(ReadBody::Whole(BufferedBody { bytes: bytes.freeze(), _share: share }))
+    Ok(ReadBody::Whole(BufferedBody { bytes: held.freeze(), _share: share }))
 }
 
-/// The chunks that were read, followed by the rest of the stream.
-fn rejoin(held: Vec<Bytes>, rest: BodyDataStream) -> Body {
-    Body::from_stream(stream::iter(held.into_iter().map(Ok)).chain(rest.into_stream()))
+/// The bytes that were read, followed by the rest of the stream.
+fn rejoin(held: BytesMut, rest: BodyDataStream) -> Body {
+    Body::from_stream(stream::iter([Ok(held.freeze())]).chain(rest.into_stream()))
 }
 
 #[cfg(test)]

@@ -67,8 +67,12 @@ impl Upstream {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// The URL for the path of a client: below the base, with `/v1` once if both have it.
+    /// The URL for the path of a client: below the base, with `/v1` once if both have it. A path with `.` or `..` has no
+    /// URL, because it could lead out of the base.
     pub(crate) fn target(&self, path: &PathAndQuery) -> Option<Url> {
+        if has_dot_segment(path.path()) {
+            return None;
+        }
         let base = self.address();
         let path = path.as_str();
         let versions = base.rsplit('/').next().filter(|last| is_version(last));
@@ -103,6 +107,12 @@ impl Upstream {
     fn ip(&self) -> Option<IpAddr> {
         self.base.host_str()?.trim_matches(['[', ']']).parse().ok()
     }
+}
+
+/// Returns whether a path has a segment `.` or `..`, in any spelling that the parser of URLs resolves.
+fn has_dot_segment(path: &str) -> bool {
+    let mut segments = path.split(['/', '\\']);
+    segments.any(|segment| matches!(&*segment.to_ascii_lowercase().replace("%2e", "."), "." | ".."))
 }
 
 /// The upstreams of a proxy.
@@ -185,6 +195,26 @@ mod tests {
         ];
         for (base, path, expected) in cases {
             assert_eq!(target(base, path), expected, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_does_not_leave_the_base() {
+        let upstream = Upstream::parse("http://h/tenant/v1").unwrap();
+        for path in [
+            "/v1/../../other/x",
+            "/v1/%2e%2e/%2E%2E/other/x",
+            "/.%2e/other",
+            "/v1/./models",
+            "/v1/%2e/models",
+            "/v1\\..\\..\\other",
+            "/..",
+        ] {
+            assert_eq!(upstream.target(&path.parse().unwrap()), None, "{path}");
+        }
+        for path in ["/v1/files/a..b", "/v1/...", "/v1/.well-known/x?next=/../x", "/v1/models/a%2fb"] {
+            let url = upstream.target(&path.parse().unwrap()).unwrap();
+            assert!(url.as_str().starts_with("http://h/tenant/v1/"), "{url}");
         }
     }
 

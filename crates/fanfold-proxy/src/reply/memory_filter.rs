@@ -9,7 +9,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use crate::receive::turn_memory::TurnMemory;
-use crate::reply::{is_blank, is_readable};
+use crate::reply::{broken_off, is_blank, is_readable};
 
 /// Limit for buffering an unstreamed answer; a longer one is filtered as a stream.
 const MAX_HELD: usize = 32 << 20;
@@ -33,11 +33,10 @@ pub(crate) async fn filter(memory: TurnMemory, mut response: Response, format: F
     };
     // The filtered answer may be shorter.
     response.headers_mut().remove(CONTENT_LENGTH);
-    let body = match transport {
-        Transport::Stream => Body::from_stream(filter.stream()),
-        Transport::Whole => filter.whole().await,
-    };
-    response.map(|_| body)
+    match transport {
+        Transport::Stream => response.map(|_| Body::from_stream(filter.stream())),
+        Transport::Whole => filter.whole(response).await,
+    }
 }
 
 struct MemoryFilter {
@@ -53,22 +52,20 @@ struct MemoryFilter {
 
 impl MemoryFilter {
     /// Collects an unstreamed answer, so that it gets a length. Falls back to a stream if it starts with white
-    /// space, is too long, or fails.
-    async fn whole(mut self) -> Body {
+    /// space or is too long.
+    async fn whole(mut self, response: Response) -> Response {
         let mut whole = Vec::new();
         while let Some(next) = self.next().await {
             match next {
-                Ok(bytes) if self.is_blank => return self.stream_after(bytes),
+                Ok(bytes) if self.is_blank => return response.map(|_| self.stream_after(bytes)),
                 Ok(bytes) => whole.extend_from_slice(&bytes),
-                Err(error) => {
-                    return Body::from_stream(stream::iter([Ok(Bytes::from(whole)), Err(error)]));
-                }
+                Err(error) => return broken_off(&response, &error),
             }
             if whole.len() > MAX_HELD {
-                return self.stream_after(Bytes::from(whole));
+                return response.map(|_| self.stream_after(Bytes::from(whole)));
             }
         }
-        Body::from(whole)
+        response.map(|_| Body::from(whole))
     }
 
     fn stream_after(self, beginning: Bytes) -> Body {

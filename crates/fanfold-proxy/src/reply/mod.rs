@@ -9,17 +9,20 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
+use fanfold_http::{BodyEnd, BodyObserver, ObservedBody};
 use fanfold_wire::Format;
 use fanfold_wire::reply::{ReplyJoiner, ReplyReader, Transport};
+use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 
+use crate::error_reply::ErrorReply;
 use crate::meter::{Exit, RequestMeter};
-use crate::observed_body::{BodyEnd, BodyObserver, ObservedBody};
 use crate::prepare::prepared_body::PreparedBody;
 use crate::receive::SESSION;
 use crate::reply::recall_rounds::RecallRounds;
 use crate::reply::usage_report::UsageReport;
 use crate::send::call::{ProviderCall, to_client};
+use crate::send::http_clients::root_cause;
 use crate::send::response_start::ResponseStart;
 use crate::send::{AnsweredRequest, request_headers};
 
@@ -89,6 +92,21 @@ pub(crate) fn add_outcome_headers(response: &mut Response, prepared: &PreparedBo
 /// Returns whether a response is not compressed.
 fn is_readable(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity")
+}
+
+/// The response if an unstreamed answer breaks off before any of it is sent. It keeps the headers of the provider, such
+/// as its request id.
+fn broken_off(response: &Response, error: &axum::Error) -> Response {
+    let message = format!("the answer of the provider broke off: {}", root_cause(error));
+    let mut reply =
+        ErrorReply::new(StatusCode::BAD_GATEWAY, message, "send the request again").into_response();
+    for (name, value) in response.headers() {
+        let is_of_body = [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING].contains(name);
+        if !is_of_body && *name != OUTCOME {
+            reply.headers_mut().append(name, value.clone());
+        }
+    }
+    reply
 }
 
 /// Returns whether a chunk is only white space, which providers send to keep a connection alive.

@@ -21,9 +21,9 @@ use futures_util::{Stream, StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HeaderMap, RETRY_AFTER};
 
 use crate::meter::Exit;
-use crate::reply::is_blank;
 use crate::reply::originals::originals;
 use crate::reply::usage_report::UsageReport;
+use crate::reply::{broken_off, is_blank};
 use crate::send::call::{CallError, ProviderCall, to_client};
 use crate::send::response_start::{self, MAX_ERROR_BYTES};
 
@@ -131,10 +131,7 @@ impl RecallRounds {
                     return response.map(|_| Body::from_stream(stream));
                 }
                 Ok(bytes) => whole.extend_from_slice(&bytes),
-                Err(error) => {
-                    let stream = stream::iter([Ok(Bytes::from(whole)), Err(error)]);
-                    return response.map(|_| Body::from_stream(stream));
-                }
+                Err(error) => return broken_off(&response, &error),
             }
         }
         if let Some(failed) = self.failed.take() {

@@ -55,11 +55,13 @@ impl HttpClients {
 }
 
 /// The innermost cause of an error, which is the informative one.
-pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The causes of an error, outermost first.
-pub(crate) fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+pub(crate) fn causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source())
 }

@@ -2,13 +2,13 @@
 
 use axum::body::Body;
 use axum::response::Response;
+use fanfold_http::{BodyEnd, BodyObserver, ObservedBody};
 use fanfold_wire::Format;
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 
 use crate::error_reply::ErrorReply;
 use crate::meter::{Exit, RequestInfo, RequestMeter, shown_headers, shown_path};
-use crate::observed_body::{BodyEnd, BodyObserver, ObservedBody};
 use crate::outcome::BypassReason;
 use crate::prepare::prepared_body::PreparedBody;
 use crate::reply;

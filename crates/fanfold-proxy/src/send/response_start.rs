@@ -144,16 +144,9 @@ impl HeldResponse {
         }
     }
 
-    /// The chunks that were held back, followed by the rest. An error is delayed for a moment: a server that gets
-    /// data and an error together closes the connection without sending the data.
+    /// The chunks that were held back, followed by the rest.
     fn into_body(self) -> Body {
-        const ERROR_DELAY: Duration = Duration::from_millis(20);
-        Body::from_stream(stream::iter(self.held).chain(self.chunks).then(|piece| async {
-            if piece.is_err() {
-                tokio::time::sleep(ERROR_DELAY).await;
-            }
-            piece
-        }))
+        Body::from_stream(stream::iter(self.held).chain(self.chunks))
     }
 }
 

@@ -124,6 +124,16 @@ async fn large_bodies_wait_for_quota_and_are_then_forwarded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_with_too_many_messages_is_forwarded_unread() {
+    let limits = Limits { messages: 60, ..Limits::default() };
+    let stage = Stage::new(StageOptions { limits, ..StageOptions::default() }).await;
+    let messages: Vec<_> = (0..61).map(|i| json!({ "role": "user", "content": i.to_string() })).collect();
+    assert_eq!(outcome(&stage.chat(&chat(&messages[..60])).await), "whole");
+    assert_eq!(outcome(&stage.chat(&chat(&messages)).await), "as it came: too_large");
+    assert_eq!(stage.received()[1], chat(&messages));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn detects_forwarding_loops() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let elsewhere = format!("http://{}", listener.local_addr().unwrap());
@@ -158,4 +168,23 @@ async fn refuses_its_own_address_as_upstream() {
     assert_eq!(stage.chat(&chat(&long_chat(1))).await.status(), 200);
     let via = stage.upstream.seen()[0].header("via").map(str::to_owned);
     assert!(via.is_some_and(|via| via.starts_with("1.1 fanfold-")), "requests carry the marker of the proxy");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_http2_control_frames_ends_its_connection() {
+    let stage = Stage::new(StageOptions::default()).await;
+    let settings: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let ping: &[u8] = &[0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    for flood in [ping, settings] {
+        let preface = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", settings].concat();
+        let (mut from, mut to) = open(&stage, &preface).await.into_split();
+        let reading = tokio::spawn(async move { tokio::io::copy(&mut from, &mut tokio::io::sink()).await });
+        let frames = flood.repeat(1_000);
+        let sending = async { while to.write_all(&frames).await.is_ok() {} };
+        let ended = tokio::time::timeout(Duration::from_secs(5), sending).await;
+        assert!(ended.is_ok(), "the connection takes more and more frames");
+        let ended = tokio::time::timeout(Duration::from_secs(5), reading).await;
+        assert!(ended.is_ok(), "the connection is closed");
+    }
+    assert_eq!(status_of(&stage, "/fanfold/health").await, Some(200));
 }

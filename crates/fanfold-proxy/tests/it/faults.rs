@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use fanfold_proxy::Limits;
+use fanfold_proxy::{Limits, Recall};
 use fanfold_testkit::fakes::upstream::{Fault, RequestEnd};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::setting::{Stage, StageOptions, chat, json_of, long_chat, outcome};
 
@@ -142,4 +144,50 @@ async fn shutdown_finishes_streams_and_accepts_no_connections() {
     });
     received.extend(rest);
     assert!(is_done && String::from_utf8(received).unwrap().contains("[DONE]"));
+}
+
+/// The bytes that a client receives until its connection is closed.
+async fn raw_answer(stage: &Stage, body: &str) -> String {
+    let mut stream = TcpStream::connect(stage.running.address()).await.unwrap();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Answers that break off: after the headers, in the JSON, in a long JSON, and with damaged compression.
+fn broken_answers() -> [String; 5] {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: req-7\r\n";
+    [
+        format!("{head}content-length: 900\r\n\r\n"),
+        format!("{head}content-length: 900\r\n\r\n{{\"choices\":[{{"),
+        format!("{head}content-length: 90000\r\n\r\n{{\"choices\":[{{"),
+        format!("{head}transfer-encoding: chunked\r\n\r\n9\r\n{{\"choices\r\n"),
+        format!("{head}content-encoding: gzip\r\ncontent-length: 10\r\n\r\nnot gzip.."),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_breaks_off_is_an_error_with_the_request_id() {
+    for answer in broken_answers() {
+        let options = StageOptions { recall: Recall::Tool, ..StageOptions::default() };
+        let (stage, _) = Stage::with_raw_answers(&[&answer], options).await;
+        let got = raw_answer(&stage, &chat(&long_chat(1))).await;
+        assert!(got.starts_with("HTTP/1.1 502"), "{answer}: {got}");
+        assert!(got.contains("x-request-id: req-7") && got.contains("broke off"), "{answer}: {got}");
+        assert_eq!(stage.meter.status().totals.ended.get("broken_off"), Some(&1), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_passes_keeps_its_headers_when_it_breaks_off() {
+    for answer in broken_answers() {
+        let (stage, _) = Stage::with_raw_answers(&[&answer], StageOptions::default()).await;
+        let got = raw_answer(&stage, &chat(&long_chat(1))).await;
+        assert!(got.starts_with("HTTP/1.1 200") && got.contains("x-request-id: req-7"), "{answer}: {got}");
+        let sent = answer.contains("choices");
+        assert_eq!(got.contains("choices"), sent, "{answer}: {got}");
+    }
 }

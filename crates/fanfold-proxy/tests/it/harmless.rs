@@ -100,6 +100,23 @@ async fn recreates_a_deleted_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_store_is_not_reported_as_ready_before_it_is_opened_again() {
+    let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
+    let messages = long_chat(12);
+    assert_eq!(outcome(&stage.chat(&chat(&messages[..20])).await), "folded");
+    assert_eq!(readiness(&stage).await.0, 200);
+    for file in [stage.host.file.clone(), stage.host.file.with_extension("db-wal")] {
+        std::fs::File::create(file).unwrap();
+    }
+    let (status, told) = readiness(&stage).await;
+    let n_bytes = std::fs::metadata(&stage.host.file).unwrap().len();
+    assert!(status == 503 || n_bytes > 0, "{status} {told} {n_bytes}");
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(readiness(&stage).await.0, 200);
+    assert_eq!(outcome(&stage.chat(&chat(&messages)).await), "folded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_store_delays_nothing_and_is_used_when_it_returns() {
     let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
     let body = chat(&long_chat(12));

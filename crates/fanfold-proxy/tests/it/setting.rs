@@ -11,7 +11,8 @@ use fanfold_core::{Budget, EngineFactory, Policy, Tokens, Words};
 use fanfold_engine::{MachineClock, Mode, SessionEngine, SummaryModels, Terms};
 use fanfold_proxy::meter::Meter;
 use fanfold_proxy::{
-    Config, Host, Limits, ProxyMemory, Recall, Running, ServeError, Upstream as Target, Upstreams, serve,
+    Config, Host, Limits, ProxyMemory, Recall, Running, ServeError, Upstream as Target, Upstreams, WebAccess,
+    serve,
 };
 use fanfold_replay::PriceTable;
 use fanfold_store::{SessionId, SqliteStore, StoreError};
@@ -89,6 +90,7 @@ pub(crate) struct StageOptions {
     pub(crate) recall: Recall,
     pub(crate) ca: Option<Vec<u8>>,
     pub(crate) memory: Option<ProxyMemory>,
+    pub(crate) web_access: WebAccess,
 }
 
 impl Default for StageOptions {
@@ -105,6 +107,7 @@ impl Default for StageOptions {
             recall: Recall::Off,
             memory: None,
             ca: None,
+            web_access: WebAccess::default(),
         }
     }
 }
@@ -140,7 +143,7 @@ impl Stage {
     }
 
     async fn try_start(options: StageOptions, address: Option<String>) -> Result<Stage, ServeError> {
-        let StageOptions { window, mode, limits, script, token, recall, memory, ca } = options;
+        let StageOptions { window, mode, limits, script, token, recall, memory, ca, web_access } = options;
         let upstream = Upstream::start(script).unwrap();
         let address = address.unwrap_or_else(|| upstream.url());
         let folder = tempfile::tempdir().unwrap();
@@ -163,6 +166,7 @@ impl Stage {
             mcp: None,
             ca,
             token: token.map(|token| fanfold_proxy::Token::new(token).unwrap()),
+            web_access,
             limits,
         };
         let running = serve(config.clone()).await?;

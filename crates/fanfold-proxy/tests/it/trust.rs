@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use fanfold_engine::Mode;
 use fanfold_proxy::meter::Meter;
-use fanfold_proxy::{Config, Host, Limits, Recall, ServeError, Upstream, Upstreams, serve};
+use fanfold_proxy::{Config, Host, Limits, Recall, ServeError, Upstream, Upstreams, WebAccess, serve};
 use fanfold_replay::PriceTable;
+use fanfold_store::SessionFilter;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -60,20 +61,94 @@ async fn without_a_token_only_loopback_addresses_are_allowed() {
         mcp: None,
         ca: None,
         token: None,
+        web_access: WebAccess::default(),
         limits: Limits::default(),
     };
     assert!(matches!(serve(config).await, Err(ServeError::MissingToken(_))));
 }
 
+/// The headers of a request by a web page of another host.
+const FOREIGN: [&[(&str, &str)]; 5] = [
+    &[("origin", "http://evil.example"), ("sec-fetch-site", "cross-site"), ("content-type", "text/plain")],
+    &[("origin", "null")],
+    &[("sec-fetch-site", "cross-site")],
+    &[("sec-fetch-site", "same-site")],
+    &[("host", "evil.example:7744")],
+];
+
+/// The status of a request with these headers: a conversation, or a query of a local route.
+async fn status(stage: &Stage, path: &str, headers: &[(&str, &str)]) -> u16 {
+    let mut request = match path.starts_with("/fanfold/") {
+        true => stage.client.get(stage.url(path)),
+        false => stage.client.post(stage.url(path)).body(chat(&long_chat(1))),
+    };
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn web_pages_cannot_use_local_routes() {
+async fn web_pages_of_other_hosts_can_use_no_route() {
     let stage = Stage::new(StageOptions::default()).await;
-    let get = |path: &str| stage.client.get(stage.url(path));
-    assert_eq!(get("/fanfold/status").send().await.unwrap().status(), 200);
-    let rebound = get("/fanfold/status").header("host", "evil.example");
-    assert_eq!(rebound.send().await.unwrap().status(), 403);
-    let page = get("/fanfold/metrics").header("origin", "https://evil.example");
-    assert_eq!(page.send().await.unwrap().status(), 403);
+    for headers in FOREIGN {
+        for path in ["/v1/chat/completions", "/v1/embeddings", "/fanfold/status", "/fanfold/health"] {
+            assert_eq!(status(&stage, path, headers).await, 403, "{path} {headers:?}");
+        }
+    }
+    assert_eq!(stage.upstream.n_seen(), 0, "nothing was forwarded");
+    let sessions = stage.host.open().unwrap().store().sessions(&SessionFilter::default()).unwrap();
+    assert!(sessions.is_empty(), "nothing was stored");
+    let refused = stage.client.get(stage.url("/fanfold/status")).header("origin", "http://evil.example");
+    let error = refused.send().await.unwrap().text().await.unwrap();
+    assert!(error.contains("`http://evil.example`") && error.contains("`origins` in [serve]"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_and_pages_in_the_settings_can_use_all_routes() {
+    let web_access = WebAccess {
+        hosts: vec!["box.example".to_owned()],
+        origins: vec!["vscode-file://vscode-app".to_owned()],
+    };
+    let stage = Stage::new(StageOptions { web_access, ..StageOptions::default() }).await;
+    let trusted: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("origin", "http://localhost:3000"), ("sec-fetch-site", "cross-site")],
+        &[("origin", "vscode-file://vscode-app"), ("sec-fetch-site", "cross-site")],
+        &[("host", "box.example:7744"), ("origin", "https://box.example")],
+        &[("sec-fetch-site", "none")],
+    ];
+    for headers in trusted {
+        for path in ["/v1/chat/completions", "/fanfold/status"] {
+            assert_eq!(status(&stage, path, headers).await, 200, "{path} {headers:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_the_token_may_name_any_host_and_origin() {
+    let stage = Stage::new(StageOptions { token: Some(TOKEN), ..StageOptions::default() }).await;
+    for headers in FOREIGN {
+        let with_token = [headers, &[("x-fanfold-token", TOKEN)]].concat();
+        assert_eq!(status(&stage, "/v1/chat/completions", &with_token).await, 200, "{headers:?}");
+        assert_eq!(status(&stage, "/v1/chat/completions", headers).await, 401, "{headers:?}");
+    }
+    let probe = status(&stage, "/fanfold/health", &[("host", "10.0.0.7:7744")]).await;
+    assert_eq!(probe, 200, "a health check of another machine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_leaves_the_upstream_is_refused() {
+    let stage = Stage::new(StageOptions::default()).await;
+    for path in ["/v1/../../other/x", "/v1/%2e%2e/%2E./other/x", "/v1/chat/./completions"] {
+        let mut raw = TcpStream::connect(stage.running.address()).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        raw.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        raw.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("a segment `.`"), "{path}: {answer}");
+    }
+    assert_eq!(stage.upstream.n_seen(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

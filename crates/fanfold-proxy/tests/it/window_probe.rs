@@ -55,6 +55,7 @@ async fn second_proxy(stage: &Stage) -> Running {
         memory: None,
         ca: None,
         mcp: None,
+        web_access: fanfold_proxy::WebAccess::default(),
         token: None,
         limits: Limits { deadline: Duration::from_secs(20), ..Limits::default() },
     };

@@ -237,9 +237,10 @@ fn config(
             RecallMethod::Off => Recall::Off,
         },
         memory: proxy_memory(options, &meter)?,
-        mcp: Some(http_service(mcp, AccessRules::checked(listen.ip().is_loopback()))),
+        mcp: Some(http_service(mcp, AccessRules::Checked)),
         ca: authorities(args, options)?,
         token: token(args)?,
+        web_access: options.serve.web_access(),
         limits: limits(args),
         meter,
     })

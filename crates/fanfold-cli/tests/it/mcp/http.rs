@@ -169,6 +169,29 @@ fn other_machines_need_the_token() {
 }
 
 #[test]
+fn idle_connections_do_not_block_other_clients() {
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    let idle: Vec<_> = (0..600).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    let began = Instant::now();
+    assert_eq!(server.post("/mcp", &[], &ping()).0, 200);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    drop(idle);
+}
+
+#[test]
+fn broken_json_gets_an_error_of_json_rpc() {
+    let stored = StoredSession::new();
+    let server = Listening::start(&stored, "0");
+    for (body, code) in [("{\"jsonrpc\":", -32700), ("", -32700), ("[]", -32600), ("{\"id\":1}", -32600)] {
+        let (status, answer) = server.post("/mcp", &[], body);
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{status} {answer}"));
+        assert_eq!((status, answer["error"]["code"].as_i64()), (400, Some(code)), "{body}: {answer}");
+        assert_eq!(answer["jsonrpc"], "2.0");
+    }
+}
+
+#[test]
 fn server_continues_after_odd_requests() {
     let stored = StoredSession::new();
     let server = Listening::start(&stored, "0");

@@ -75,6 +75,11 @@ fn item<'a>(map: &mut EntryMap, open: &mut Option<OpenStep<'a>>, raw: &'a str) {
             finish(map, open);
             map.add_prompt(0, Speaker::Provider, Body::text(raw), Vec::new()).is_always_sent = true;
         }
+        ItemKind::Unknown if object.text("role").is_some_and(|role| role == "user") => {
+            finish(map, open);
+            map.repair(0, Oddity::NotAMessage);
+            map.add_prompt(0, Speaker::User, Body::text(raw), Vec::new());
+        }
         ItemKind::Unknown => attach_unknown(map, open, raw),
     }
 }

@@ -275,3 +275,19 @@ fn every_provider_serves_its_own_requests_only() {
         }
     }
 }
+
+#[test]
+fn an_unknown_item_of_the_user_is_user_text() {
+    let unknown = r#"{"type":"x","role":"user","content":"keep this"}"#;
+    let call = r#"{"type":"function_call","call_id":"c1","name":"read","arguments":"{}"}"#;
+    let output = r#"{"type":"function_call_output","call_id":"c1","output":"long"}"#;
+    for items in [[unknown, call, output], [call, unknown, output], [call, output, unknown]] {
+        let body = format!(r#"{{"model":"m","input":[{}]}}"#, items.join(","));
+        let (conversation, changes) = Conversation::decode(body.clone(), Some(Format::Responses)).unwrap();
+        let transcript = transcript_of(changes);
+        let prompts = transcript.entries().iter().filter_map(Entry::prompt);
+        let texts: Vec<_> = prompts.map(|prompt| (prompt.speaker, prompt.body.as_str())).collect();
+        assert_eq!(texts, [(Speaker::User, unknown)], "{body}");
+        assert_eq!(conversation.encode(&transcript, &whole(&transcript)), body);
+    }
+}

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 /// Observes a body.
-pub(crate) trait BodyObserver: Send + 'static {
+pub trait BodyObserver: Send + 'static {
     /// Some bytes were read.
     fn on_bytes(&mut self, bytes: &[u8]);
 
@@ -17,7 +17,7 @@ pub(crate) trait BodyObserver: Send + 'static {
 
 /// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyEnd {
+pub enum BodyEnd {
     /// The body was read to its end.
     Complete,
     /// The provider closed the connection early.
@@ -26,15 +26,16 @@ pub(crate) enum BodyEnd {
     ClientGone,
 }
 
-/// A body with an observer.
-pub(crate) struct ObservedBody<B, O: BodyObserver> {
+/// A body that reports to an observer.
+pub struct ObservedBody<B, O: BodyObserver> {
     body: B,
     /// `None` once the end was reported.
     observer: Option<O>,
 }
 
 impl<B, O: BodyObserver> ObservedBody<B, O> {
-    pub(crate) fn new(body: B, observer: O) -> ObservedBody<B, O> {
+    /// A body with an observer.
+    pub fn new(body: B, observer: O) -> ObservedBody<B, O> {
         ObservedBody { body, observer: Some(observer) }
     }
 

@@ -1,24 +1,27 @@
-//! A write timeout: a client that stops reading its response loses the connection.
+//! The connection of a client, which fails if the client stops reading its response or floods it with control frames.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection that fails if no bytes can be written to it for too long.
-pub(crate) struct WriteTimeout<T> {
+use crate::frame_limit::FrameCounter;
+
+/// A connection with a write timeout and a frame limit.
+pub(crate) struct ClientIo<T> {
     io: T,
     idle: Duration,
     /// Runs while a write is pending.
     timer: Option<Pin<Box<Sleep>>>,
+    frames: FrameCounter,
 }
 
-impl<T> WriteTimeout<T> {
-    pub(crate) fn new(io: T, idle: Duration) -> WriteTimeout<T> {
-        WriteTimeout { io, idle, timer: None }
+impl<T> ClientIo<T> {
+    pub(crate) fn new(io: T, idle: Duration) -> ClientIo<T> {
+        ClientIo { io, idle, timer: None, frames: FrameCounter::default() }
     }
 
     /// Checks the timer while a write is pending.
@@ -36,17 +39,23 @@ impl<T> WriteTimeout<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for WriteTimeout<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for ClientIo<T> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_read(cx, buffer)
+        let this = self.get_mut();
+        let n_before = buffer.filled().len();
+        let polled = Pin::new(&mut this.io).poll_read(cx, buffer);
+        if this.frames.is_flood(&buffer.filled()[n_before..], Instant::now()) {
+            return Poll::Ready(Err(io::Error::other("the client sends too many control frames")));
+        }
+        polled
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.io).poll_write(cx, bytes);

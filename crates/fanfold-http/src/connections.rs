@@ -6,21 +6,17 @@
 //!
 //! When all slots are taken, the connection that has been idle, resting or receiving for longest is closed, in this
 //! order. Serving connections stay, unless their peer exceeds its share and the new peer does not. A few extra
-//! connections are accepted beyond the limit: local routes serve them, and other requests wait briefly for a slot.
+//! connections are accepted beyond the limit: a handler serves them at once, or waits for a slot.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::error_reply::ErrorReply;
 use crate::observed_body::{BodyEnd, BodyObserver};
-use crate::receive::read_body::ReadBody;
 
 /// Connections accepted beyond the limit.
 const EXTRA: usize = 64;
@@ -177,8 +173,8 @@ impl Drop for ConnectionGuard {
     }
 }
 
-/// A request from its headers to the end of its response.
-pub(crate) struct ActiveRequest {
+/// A request from its headers to the end of its response. The server adds it to the extensions of each request.
+pub struct ActiveRequest {
     connection: Arc<ConnectionGuard>,
     received: OnceLock<()>,
     /// Released when the request ends.
@@ -187,7 +183,7 @@ pub(crate) struct ActiveRequest {
 
 impl ActiveRequest {
     /// Marks the request as received in full.
-    pub(crate) fn mark_received(&self) {
+    pub fn mark_received(&self) {
         if self.received.set(()).is_ok() {
             self.connection.owner.update(self.connection.id, |connection| {
                 connection.n_receiving -= 1;
@@ -196,8 +192,8 @@ impl ActiveRequest {
         }
     }
 
-    /// Waits for a slot. Returns whether one was free in time.
-    async fn take_slot(&self, timeout: Duration) -> bool {
+    /// Waits for a slot; the connection limit is also the number of slots. Returns whether one was free in time.
+    pub async fn take_slot(&self, timeout: Duration) -> bool {
         let slot = Arc::clone(&self.connection.owner.slots).acquire_owned();
         match tokio::time::timeout(timeout, slot).await {
             Ok(Ok(slot)) => self.slot.set(slot).is_ok(),
@@ -221,46 +217,6 @@ impl BodyObserver for Arc<ActiveRequest> {
     fn on_bytes(&mut self, _bytes: &[u8]) {}
 
     fn on_end(&mut self, _end: BodyEnd) {}
-}
-
-/// The right of a request to be sent upstream.
-pub(crate) struct RequestSlot {
-    /// `None` in a server that does not limit connections.
-    pub(crate) request: Option<Arc<ActiveRequest>>,
-    pub(crate) timeout: Duration,
-    /// Number of slots, for the error message.
-    pub(crate) n_slots: usize,
-}
-
-impl RequestSlot {
-    /// Waits for a slot for a body that is streamed upstream.
-    pub(crate) fn wait_for_stream<'s>(
-        &'s self,
-        body: &Body,
-    ) -> impl Future<Output = Result<(), ErrorReply>> + use<'s> {
-        self.wait(hyper::body::Body::is_end_stream(body))
-    }
-
-    /// Waits for a slot for a body that was read.
-    pub(crate) fn wait_for_body<'s>(
-        &'s self,
-        body: &ReadBody,
-    ) -> impl Future<Output = Result<(), ErrorReply>> + use<'s> {
-        self.wait(matches!(body, ReadBody::Whole(_)))
-    }
-
-    async fn wait(&self, is_received: bool) -> Result<(), ErrorReply> {
-        let Some(request) = &self.request else { return Ok(()) };
-        if is_received {
-            request.mark_received();
-        }
-        if request.take_slot(self.timeout).await {
-            return Ok(());
-        }
-        let message = format!("all {} slots are taken", self.n_slots);
-        let error = ErrorReply::new(StatusCode::SERVICE_UNAVAILABLE, message, "try again in a moment");
-        Err(ErrorReply { is_temporary: true, ..error })
-    }
 }
 
 #[cfg(test)]
