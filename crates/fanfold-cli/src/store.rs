@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use etcetera::{BaseStrategy as _, choose_base_strategy};
 use fanfold_engine::{MachineClock, SessionEngine, store_hint, store_message};
-use fanfold_store::{OpenMode, SessionId, SqliteStore, StoreError};
+use fanfold_store::{CheckMode, OpenMode, SessionId, SqliteStore, StoreError};
 
 use crate::failure::{Failure, Result};
 use crate::files::output::is_same_file;
@@ -46,14 +46,30 @@ pub(crate) fn exists(options: &Options) -> Result<bool> {
     Ok(address.contains(':') || PathBuf::from(&address).exists())
 }
 
-fn open_for(options: &Options, mode: OpenMode) -> Result<SessionEngine> {
+/// Opens an existing store to check it, even if its file is damaged.
+pub(crate) fn open_to_check(options: &Options, mode: CheckMode) -> Result<SessionEngine> {
+    let address = existing_address(options)?;
+    let store = fanfold_store::open_to_check(&address, mode).map_err(|error| not_opened(&address, &error))?;
+    Ok(SessionEngine::new(Arc::from(store), Arc::new(MachineClock)))
+}
+
+/// The address of the store, if the store exists.
+fn existing_address(options: &Options) -> Result<String> {
     let address = address(options)?;
-    if mode == OpenMode::Read && !exists(options)? {
-        return Err(Failure::new(
-            format!("there is no store at {address}"),
-            "store a session first: fanfold fold --session new chat.json",
-        ));
+    if exists(options)? {
+        return Ok(address);
     }
+    Err(Failure::new(
+        format!("there is no store at {address}"),
+        "store a session first: fanfold fold --session new chat.json",
+    ))
+}
+
+fn open_for(options: &Options, mode: OpenMode) -> Result<SessionEngine> {
+    let address = match mode {
+        OpenMode::Write => address(options)?,
+        OpenMode::Read => existing_address(options)?,
+    };
     let store = fanfold_store::open(&address, mode).map_err(|error| not_opened(&address, &error))?;
     Ok(SessionEngine::new(Arc::from(store), Arc::new(MachineClock)))
 }

@@ -30,7 +30,7 @@ pub use model::{
     Batch, BlobId, CommitSummary, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession,
     Node, NodeId, Op, Relation, Role, SessionId, SessionRow, SessionUpdate,
 };
-pub use open::{OpenMode, open, store_file};
+pub use open::{OpenMode, open, open_to_check, store_file};
 pub use readable_sessions::{ReadableSessions, readable_sessions};
 pub use sqlite::{BusyPolicy, SqliteStore};
 pub use store::{LockOutcome, SessionFilter, SessionLock, Store, StoreError, StoreSize};

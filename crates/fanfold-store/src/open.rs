@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::doctor::CheckMode;
 use crate::sqlite::{SqliteStore, database_file};
 use crate::store::{Store, StoreError};
 
@@ -45,6 +46,18 @@ pub fn open(address: &str, mode: OpenMode) -> Result<Box<dyn Store>, StoreError>
         OpenMode::Write => Box::new(SqliteStore::open(Path::new(path))?),
         OpenMode::Read => Box::new(SqliteStore::open_read_only(Path::new(path))?),
     })
+}
+
+/// Opens an existing store to [`check`](Store::check) it: a damaged SQLite file, too.
+pub fn open_to_check(address: &str, mode: CheckMode) -> Result<Box<dyn Store>, StoreError> {
+    if let Some(path) = store_file(address) {
+        return Ok(Box::new(SqliteStore::to_check(&path, mode)));
+    }
+    let open_mode = match mode {
+        CheckMode::Report => OpenMode::Read,
+        CheckMode::Repair => OpenMode::Write,
+    };
+    open(address, open_mode)
 }
 
 #[cfg(feature = "postgres")]

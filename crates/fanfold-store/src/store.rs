@@ -154,7 +154,13 @@ pub trait Store: Send + Sync {
     /// Returns the messages on the chain that ends at `tip`, limited to these depths, oldest first.
     fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError>;
 
-    /// Returns a message.
+    /// Like [`chain`](Store::chain), with U+FFFD for bytes that are not UTF-8: for search, export and display, so that
+    /// one damaged byte does not hide a session. A view is never built from it.
+    fn readable_chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError> {
+        self.chain(tip, depths)
+    }
+
+    /// Returns a message, with U+FFFD for bytes that are not UTF-8.
     fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError>;
 
     /// Returns the message with a number.
@@ -163,7 +169,8 @@ pub trait Store: Send + Sync {
     /// Returns the sessions whose chain contains the message, the oldest first. Rewound messages have no owner.
     fn owners(&self, node: NodeId) -> Result<Vec<SessionId>, StoreError>;
 
-    /// Searches the messages that belong to a session. The result includes every committed batch.
+    /// Searches the messages that belong to a session. The result includes every committed batch, unless very many
+    /// messages are not indexed yet; it is then marked as bounded.
     fn search(&self, spec: &SearchSpec) -> Result<SearchHits, StoreError>;
 
     /// Returns the events of a session whose sequence number is at least `from`, oldest first.

@@ -32,6 +32,8 @@ pub(crate) struct DoctorArgs {
 #[derive(Default)]
 struct Health {
     n_sessions: usize,
+    /// The stored messages; one that several sessions share counts once.
+    n_messages: u64,
     n_handles: usize,
     n_requests: usize,
     /// The problems, and whether each was repaired.
@@ -39,12 +41,13 @@ struct Health {
 }
 
 pub(crate) fn run(args: &DoctorArgs, options: &Options, _: Reporter) -> Result<()> {
-    let opened = if args.repair { store::open(options) } else { store::open_read_only(options) };
-    let engine = opened.map_err(without_doctor_hint)?;
     let mode = if args.repair { CheckMode::Repair } else { CheckMode::Report };
+    let engine = store::open_to_check(options, mode).map_err(without_doctor_hint)?;
     let mut health = Health::default();
     let found = engine.store().check(mode).map_err(Failure::from).map_err(without_doctor_hint)?;
     health.findings.extend(found.iter().map(|finding| (finding.to_string(), finding.repair)));
+    // An unreadable store has findings.
+    health.n_messages = engine.store().size().map_or(0, |size| size.n_nodes);
     let ReadableSessions { rows, errors: unread } = engine.readable_sessions(&SessionFilter::default());
     // Findings explain why sessions are unreadable.
     if found.is_empty() {
@@ -113,8 +116,10 @@ fn report(health: &Health, args: &DoctorArgs) -> Result<()> {
             .iter()
             .map(|(text, repair)| json!({ "text": text, "repaired": *repair == RepairStatus::Done }))
             .collect();
-        terminal::print_json(&json!({ "sessions": health.n_sessions, "handles": health.n_handles,
-            "requests": health.n_requests, "findings": findings, "well": n_left == 0 }))?;
+        terminal::print_json(
+            &json!({ "sessions": health.n_sessions, "messages": health.n_messages, "handles": health.n_handles,
+            "requests": health.n_requests, "findings": findings, "well": n_left == 0 }),
+        )?;
     } else {
         let mut page = Text::default();
         for (finding, repair) in &health.findings {

@@ -118,17 +118,96 @@ fn changed_requests_and_originals_are_reported() {
 }
 
 #[test]
-fn unreadable_store_has_its_own_hint() {
-    let sandbox = stored_sandbox();
-    let mut bytes = std::fs::read(sandbox.path("x.db")).unwrap();
-    bytes[..4096].fill(0xa5);
-    std::fs::write(sandbox.path("x.db"), bytes).unwrap();
+fn file_without_a_store_has_its_own_hint() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x.db", &"this is not a database ".repeat(1_000));
     for line in ["doctor --store x.db", "doctor --repair --store x.db"] {
         let ran = sandbox.run(line);
         assert!(ran.code == 1 && !is_circular(&ran), "{}", ran.err);
-        assert!(ran.err.contains("hint: restore the file from a backup"), "{}", ran.err);
     }
+    assert!(sandbox.read("x.db").starts_with("this is not a database"));
     assert!(is_circular(&sandbox.run("sessions list --store x.db")));
+}
+
+/// The lines of an export of all sessions.
+fn exported(sandbox: &Sandbox) -> Vec<Value> {
+    let ran = sandbox.run("sessions export --all --store x.db");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Repairs the store, whose damage is then gone, and returns its export.
+fn repaired(sandbox: &Sandbox, case: &str) -> Vec<Value> {
+    let ran = sandbox.run("doctor --store x.db");
+    assert!(ran.code == 1 && ran.err.contains("--repair"), "{case}: {}{}", ran.out, ran.err);
+    let ran = sandbox.run("doctor --repair --store x.db");
+    assert!(!ran.out.is_empty(), "{case}: {}", ran.err);
+    let report: Value = serde_json::from_str(&sandbox.run("doctor --json --store x.db").out).unwrap();
+    assert_eq!(report["sessions"], 3, "{case}: {report:#} {}", ran.out);
+    exported(sandbox)
+}
+
+#[test]
+fn lost_page_of_the_sessions_keeps_all_of_them() {
+    let sandbox = stored_sandbox();
+    let before = exported(&sandbox);
+    corrupt(&sandbox, "sessions");
+    let after = repaired(&sandbox, "sessions");
+    for (before, after) in before.iter().zip(&after) {
+        for key in ["id", "format", "messages", "events", "blobs"] {
+            assert_eq!(before[key], after[key], "{key} of {}", before["id"]);
+        }
+    }
+    let chat = sandbox.read("chat.json");
+    let sent = sandbox.run("fold --session c chat.json -w 5k --store x.db");
+    assert!(sent.code == 0 && sent.out == sandbox.read("c.json"), "{} {chat:.40}", sent.err);
+    let ran = sandbox.run("doctor --requests --store x.db");
+    assert!(ran.code == 0 && ran.out.ends_with("no problems\n"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn cut_file_and_damaged_header_are_repaired() {
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
+        ("last page", |bytes| bytes.truncate(bytes.len() - 4096)),
+        ("end of the last page", |bytes| bytes.truncate(bytes.len() - 100)),
+        ("header", |bytes| bytes[..100].fill(0)),
+        ("first page", |bytes| bytes[..4096].fill(0xa5)),
+    ];
+    for (case, damage) in damages {
+        let sandbox = stored_sandbox();
+        let n_messages = |lines: &[Value]| -> usize {
+            lines.iter().map(|line| line["messages"].as_array().map_or(0, Vec::len)).sum()
+        };
+        let n_before = n_messages(&exported(&sandbox));
+        let mut bytes = std::fs::read(sandbox.path("x.db")).unwrap();
+        damage(&mut bytes);
+        std::fs::write(sandbox.path("x.db"), &bytes).unwrap();
+        assert_eq!(n_messages(&repaired(&sandbox, case)), n_before, "{case}");
+        assert!(sandbox.path("x.db.broken").exists(), "{case}");
+    }
+}
+
+#[test]
+fn byte_that_is_not_utf8_hides_no_session() {
+    let sandbox = stored_sandbox();
+    let file = rusqlite::Connection::open(sandbox.path("x.db")).unwrap();
+    let broken = "UPDATE nodes SET json = CAST(replace(CAST(json AS BLOB), CAST('hundredth' AS BLOB), \
+         x'68ff64726564') AS TEXT) WHERE number = 2";
+    assert_eq!(file.execute(broken, []).unwrap(), 1);
+    drop(file);
+    let ran = sandbox.run("search hundredth --store x.db");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(exported(&sandbox).len(), 3);
+    let ran = sandbox.run("doctor --store x.db");
+    assert!(ran.out.contains("message 2: it is not UTF-8"), "{}{}", ran.out, ran.err);
+    assert_eq!(repaired(&sandbox, "byte").len(), 3);
+    // The same conversation is stored again.
+    let ran = sandbox.run("fold --session d chat.json -w 5k --store x.db");
+    assert!(ran.code == 0 && ran.out == sandbox.read("c.json"), "{}", ran.err);
+    assert_eq!(exported(&sandbox).len(), 4);
+    let ran = sandbox.run("doctor --store x.db");
+    assert!(ran.out.ends_with("no problems\n"), "{}{}", ran.out, ran.err);
 }
 
 #[test]

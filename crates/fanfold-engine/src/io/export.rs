@@ -81,7 +81,7 @@ impl SessionEngine {
     pub fn export_line(&self, session: &SessionId) -> Result<String, OpError> {
         let row = self.row(session)?;
         let nodes = match row.tip {
-            Some(tip) => self.store.chain(tip, 0..u32::MAX)?,
+            Some(tip) => self.store.readable_chain(tip, 0..u32::MAX)?,
             None => Vec::new(),
         };
         let mut events = self.store.events(session, 0)?;
@@ -139,7 +139,7 @@ impl SessionEngine {
             if known.contains(&tip) {
                 continue;
             }
-            for node in self.store.chain(tip, 0..u32::MAX)? {
+            for node in self.store.readable_chain(tip, 0..u32::MAX)? {
                 if known.insert(node.id) {
                     let after = node.parent.map(|parent| parent.to_string());
                     let message = AbandonedText { at: node.at.0, text: node.json.to_string() };

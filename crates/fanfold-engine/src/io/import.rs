@@ -1,8 +1,8 @@
 //! Imports sessions: exports of fanfold, and conversations of other programs.
 
 use fanfold_store::{
-    Batch, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op, Relation,
-    SessionFilter, SessionId, SessionRow, SessionUpdate, StoreError,
+    Batch, BlobId, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession, NodeId, Op,
+    Relation, SessionFilter, SessionId, SessionRow, SessionUpdate, StoreError,
 };
 use fanfold_wire::{Conversation, Format, MessageStyle, strip_style};
 use serde_json::Value;
@@ -159,9 +159,10 @@ impl SessionEngine {
             }
             StoredPart::Beginning(row, n) => (row.id.clone(), n, Some(row)),
         };
-        ops.extend(line.blobs.values().map(|text| Op::PutBlob(text.clone().into_bytes())));
+        let event_ops = self.event_ops(line, &id, existing.is_some())?;
+        ops.extend(blob_ops(line, &event_ops));
         ops.extend(message_ops(line, &id, n_messages)?);
-        ops.extend(self.event_ops(line, &id, existing.is_some())?);
+        ops.extend(event_ops);
         ops.push(Op::MoveTip(id.clone(), chain.last().copied()));
         let has_title = existing.as_ref().is_some_and(|row| row.title.is_some());
         let title = line.title.as_ref().filter(|_| !has_title);
@@ -281,6 +282,19 @@ fn message_ops(line: &ExportLine, id: &SessionId, n_stored: usize) -> Result<Vec
         ops.push(Op::Append(id.clone(), vec![NewMessage { json: message.text.clone(), at }]));
     }
     Ok(ops)
+}
+
+/// Adds the blobs that the added events refer to. Nothing would ever read or delete others.
+fn blob_ops(line: &ExportLine, event_ops: &[Op]) -> Vec<Op> {
+    let bodies: Vec<&str> = event_ops
+        .iter()
+        .filter_map(|op| if let Op::AddEvent(_, event) = op { Some(event.body.as_str()) } else { None })
+        .collect();
+    let is_needed = |text: &&String| {
+        let id = BlobId::new(text.as_bytes()).to_string();
+        bodies.iter().any(|body| body.contains(&id))
+    };
+    line.blobs.values().filter(is_needed).map(|text| Op::PutBlob(text.clone().into_bytes())).collect()
 }
 
 fn parse_tip(tip: Option<&str>) -> Result<Option<NodeId>, OpError> {

@@ -2,6 +2,7 @@
 
 use fanfold_core::Extent;
 use fanfold_engine::{Import, ImportOutcome, RewindTarget, SessionEngine};
+use fanfold_store::CheckMode;
 use fanfold_testkit::generators::bodies::{BodyFormat, rich};
 
 use crate::setup::{beginnings, chat, engine, id, long_chat, request, terms, terms_of};
@@ -111,6 +112,28 @@ fn an_invalid_export_is_an_error() {
         assert!(engine.import_line(line).is_err(), "{line}");
     }
     assert_eq!(engine.store().size().unwrap().n_sessions, 0);
+}
+
+#[test]
+fn a_forged_export_leaves_nothing_that_doctor_complains_of() {
+    let here = engine();
+    request(&here, "s", &chat(&long_chat(20)), &terms("fanfold", 400));
+    let whole: serde_json::Value = serde_json::from_str(&here.export_line(&id("s")).unwrap()).unwrap();
+    let forgeries: [fn(&mut serde_json::Value); 5] = [
+        |line| line["events"] = serde_json::json!([]),
+        |line| line["events"][0]["body"] = serde_json::json!({}),
+        |line| line["blobs"]["00"] = "unreferenced".into(),
+        |line| line["messages"] = serde_json::json!([]),
+        |line| line["events"][1]["kind"] = "unknown".into(),
+    ];
+    for (i, forge) in forgeries.into_iter().enumerate() {
+        let mut line = whole.clone();
+        forge(&mut line);
+        let there = engine();
+        let is_accepted = there.import_line(&line.to_string()).is_ok();
+        assert_eq!(there.store().check(CheckMode::Report).unwrap(), [], "forgery {i}");
+        assert!(is_accepted || i == 3, "forgery {i}");
+    }
 }
 
 #[test]

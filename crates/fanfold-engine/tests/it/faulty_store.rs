@@ -76,6 +76,10 @@ impl Store for FaultyStore {
         self.call(|store| store.chain(tip, depths))
     }
 
+    fn readable_chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>, StoreError> {
+        self.call(|store| store.readable_chain(tip, depths))
+    }
+
     fn node(&self, id: NodeId) -> Result<Option<Node>, StoreError> {
         self.call(|store| store.node(id))
     }

@@ -18,8 +18,22 @@ use crate::store::StoreError;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// The treatment of messages with bytes that are not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DamagedText {
+    /// An error: every message is returned byte for byte.
+    Refused,
+    /// They are returned with U+FFFD in place of these bytes.
+    Replaced,
+}
+
 /// Returns the messages on the chain that ends at `tip`, limited to these depths, oldest first.
-pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
+pub(crate) fn chain(
+    sql: &mut dyn Sql,
+    tip: NodeId,
+    depths: Range<u32>,
+    damaged_text: DamagedText,
+) -> Result<Vec<Node>> {
     let position = tables::position(sql, tip)?.ok_or(StoreError::NoNode(tip))?;
     let end = depths.end.min(position.depth + 1);
     if depths.start >= end {
@@ -39,6 +53,10 @@ pub(crate) fn chain(sql: &mut dyn Sql, tip: NodeId, depths: Range<u32>) -> Resul
             return Err(StoreError::Corrupt(text));
         }
         for stored in stored {
+            if stored.is_damaged && damaged_text == DamagedText::Refused {
+                let text = format!("message {} is not UTF-8", stored.position.number);
+                return Err(StoreError::Corrupt(text));
+            }
             let id = stored.id;
             nodes.push(to_node(stored, parent));
             parent = Some(id);

@@ -34,13 +34,13 @@ pub(crate) fn collect(sql: &mut dyn Sql, index: &dyn Index) -> Result<u64> {
     Ok(n_deleted)
 }
 
-fn all_lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
+pub(crate) fn all_lanes(sql: &mut dyn Sql) -> Result<Vec<(i64, Option<i64>, i64)>> {
     let rows = sql.query("SELECT lane, parent, start FROM lanes ORDER BY lane DESC", &[])?;
     rows.into_iter().map(|mut row| Ok((row.int()?, row.opt_int()?, row.int()?))).collect()
 }
 
 /// The last reachable depth of each lane; lanes without a reachable message are missing.
-fn reachable_depths(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
+pub(crate) fn reachable_depths(sql: &mut dyn Sql) -> Result<BTreeMap<i64, i64>> {
     // A session whose tip is missing still has its lane and length, which protect its other messages until a repair.
     let text = "SELECT led.lane, max(led.depth) FROM (SELECT n.lane, n.depth FROM nodes n \
          WHERE n.number IN (SELECT tip FROM sessions WHERE tip IS NOT NULL \

@@ -51,6 +51,18 @@ pub(crate) enum Cell {
     Bytes(Vec<u8>),
 }
 
+impl Cell {
+    /// The cell as a parameter.
+    pub(crate) fn as_value(&self) -> SqlValue<'_> {
+        match self {
+            Cell::Null => SqlValue::Null,
+            Cell::Int(number) => SqlValue::Int(*number),
+            Cell::Text(text) => SqlValue::Text(text),
+            Cell::Bytes(bytes) => SqlValue::Bytes(bytes),
+        }
+    }
+}
+
 /// A result row; its cells are read in order.
 #[derive(Debug)]
 pub(crate) struct SqlRow {
@@ -83,21 +95,35 @@ impl SqlRow {
         T::try_from(number).map_err(|_| StoreError::Corrupt(format!("the number {number} is out of range")))
     }
 
-    /// Reads the next cell, a text or NULL.
+    /// Reads the next cell, a text or NULL. Bytes that are not UTF-8 become U+FFFD.
     pub(crate) fn opt_text(&mut self) -> Result<Option<String>, StoreError> {
-        match self.cells.next() {
-            Some(Cell::Text(text)) => Ok(Some(text)),
-            Some(Cell::Bytes(bytes)) => String::from_utf8(bytes)
-                .map(Some)
-                .map_err(|error| StoreError::Corrupt(format!("a text is not UTF-8: {error}"))),
-            Some(Cell::Null) => Ok(None),
-            other => Err(unexpected("a text", other.as_ref())),
-        }
+        Ok(self.opt_readable_text()?.map(|text| text.text))
     }
 
     /// Reads the next cell, a text.
     pub(crate) fn text(&mut self) -> Result<String, StoreError> {
         self.opt_text()?.ok_or_else(|| unexpected("a text", None))
+    }
+
+    /// Reads the next cell, a text.
+    pub(crate) fn readable_text(&mut self) -> Result<ReadableText, StoreError> {
+        self.opt_readable_text()?.ok_or_else(|| unexpected("a text", None))
+    }
+
+    /// Reads the next cell, a text or NULL.
+    pub(crate) fn opt_readable_text(&mut self) -> Result<Option<ReadableText>, StoreError> {
+        match self.cells.next() {
+            Some(Cell::Text(text)) => Ok(Some(ReadableText { text, is_damaged: false })),
+            Some(Cell::Bytes(bytes)) => Ok(Some(match String::from_utf8(bytes) {
+                Ok(text) => ReadableText { text, is_damaged: false },
+                Err(error) => {
+                    let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                    ReadableText { text, is_damaged: true }
+                }
+            })),
+            Some(Cell::Null) => Ok(None),
+            other => Err(unexpected("a text", other.as_ref())),
+        }
     }
 
     /// Reads the next cell, bytes or NULL.
@@ -123,6 +149,15 @@ impl SqlRow {
     pub(crate) fn node_id(&mut self) -> Result<NodeId, StoreError> {
         self.opt_hash()?.map(NodeId).ok_or_else(|| unexpected("an id", None))
     }
+}
+
+/// A text whose bytes may be damaged.
+#[derive(Debug)]
+pub(crate) struct ReadableText {
+    /// The text, with U+FFFD for bytes that are not UTF-8.
+    pub(crate) text: String,
+    /// True if bytes were replaced.
+    pub(crate) is_damaged: bool,
 }
 
 fn unexpected(expected: &str, found: Option<&Cell>) -> StoreError {

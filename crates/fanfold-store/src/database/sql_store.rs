@@ -1,7 +1,9 @@
 //! Implements [`Store`] for every database.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
+use crate::database::chain::DamagedText;
 use crate::database::sql::Sql;
 use crate::database::{chain, commit, garbage, locks, named_values, tables};
 use crate::doctor::{self, CheckMode, Finding, RepairStatus};
@@ -43,16 +45,25 @@ pub(crate) trait SqlStore: Send + Sync {
         }
     }
 
-    /// Brings the full text index up to date in small transactions, so that other writers are not blocked for long.
+    /// Brings the full text index up to date in small transactions, so that other writers are not blocked for long, as
+    /// far as that is possible in a limited time.
     fn catch_up_index(&self) -> Result<()> {
-        let is_behind = self.read_sql(|sql| search::has_pending(sql, Self::INDEX))?;
-        while is_behind
-            && self.write_sql(|sql| search::index_pending(sql, Self::INDEX))? == search::INDEX_BATCH
-        {}
+        if !self.read_sql(|sql| search::has_pending(sql, Self::INDEX))? {
+            return Ok(());
+        }
+        let start = Instant::now();
+        while self.write_sql(|sql| search::index_pending(sql, Self::INDEX))? == search::INDEX_BATCH {
+            if start.elapsed() > MAX_INDEXING_TIME {
+                return Ok(());
+            }
+        }
         self.backlog().clear();
         Ok(())
     }
 }
+
+/// The time that a search spends on indexing. The next search continues.
+const MAX_INDEXING_TIME: Duration = Duration::from_secs(2);
 
 impl<S: SqlStore> Store for S {
     fn commit(&self, batch: &Batch) -> Result<CommitSummary> {
@@ -74,7 +85,11 @@ impl<S: SqlStore> Store for S {
     }
 
     fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
-        self.read_sql(|sql| chain::chain(sql, tip, depths.clone()))
+        self.read_sql(|sql| chain::chain(sql, tip, depths.clone(), DamagedText::Refused))
+    }
+
+    fn readable_chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
+        self.read_sql(|sql| chain::chain(sql, tip, depths.clone(), DamagedText::Replaced))
     }
 
     fn node(&self, id: NodeId) -> Result<Option<Node>> {

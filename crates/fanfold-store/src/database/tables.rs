@@ -50,8 +50,10 @@ pub(crate) struct StoredMessage {
     pub(crate) role: Role,
     /// When the message was first stored.
     pub(crate) at: Millis,
-    /// The message, byte for byte.
+    /// The message, byte for byte unless it is damaged.
     pub(crate) json: String,
+    /// True if the stored bytes are not UTF-8. `json` has U+FFFD in their place.
+    pub(crate) is_damaged: bool,
 }
 
 /// The columns of a session `s` with its tip `n`, in the order that [`read_session`] reads them.
@@ -300,9 +302,9 @@ pub(crate) fn nodes_after(sql: &mut dyn Sql, (lane, depth): (i64, u32)) -> Resul
 pub(crate) fn read_node(mut row: SqlRow) -> Result<StoredMessage> {
     let (number, id) = (row.int()?, row.node_id()?);
     let position = Position { number, lane: row.int()?, depth: row.integer()? };
-    let role = row.text()?;
-    let role = Role::from_name(&role).ok_or_else(|| StoreError::Corrupt(format!("unknown role {role:?}")))?;
-    Ok(StoredMessage { id, position, role, at: Millis(row.int()?), json: row.text()? })
+    let role = Role::from_name(&row.text()?).unwrap_or(Role::Other);
+    let (at, json) = (Millis(row.int()?), row.readable_text()?);
+    Ok(StoredMessage { id, position, role, at, json: json.text, is_damaged: json.is_damaged })
 }
 
 /// A message to insert.

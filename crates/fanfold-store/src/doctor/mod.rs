@@ -1,9 +1,11 @@
 //! Checks the consistency of a SQL store and repairs it where possible.
 //!
 //! Every id is recomputed from the messages, which detects any changed byte. Derived data (counts, roles, lineages,
-//! lanes of tips, indexes) is recomputed; missing or changed messages are reported.
+//! lanes of tips, indexes) is recomputed. Missing or changed messages are reported; a repair makes their chains complete.
 
-mod chains; //   lanes and their messages
+mod texts; //    texts of sessions and events
+mod lanes; //    runs of messages and their branches
+mod chains; //   the messages of lanes
 mod sessions; // tips, events and roots of sessions
 mod blobs; //    blobs and the events that name them
 mod index; //    the full text index
@@ -64,16 +66,29 @@ pub(crate) fn check(
     mode: CheckMode,
     unread: RepairStatus,
 ) -> Result<Vec<Finding>, StoreError> {
-    let mut examination = Examination { sql, mode, findings: Vec::new() };
+    let mut examination = Examination { sql, index, mode, findings: Vec::new() };
     let mut is_corrupt = false;
-    // Check sessions before messages: the repair of a lost tip follows a lane to its parent even if the lane is empty,
-    // and the check of messages deletes empty lanes.
-    for section in [Section::Sessions, Section::Messages, Section::Blobs, Section::Index] {
+    // Sessions come first: the repair of a lost tip follows a lane to its parent even if the lane is empty, and a
+    // placeholder may get the number of a lost message.
+    for section in [
+        Section::Texts,
+        Section::Sessions,
+        Section::Messages,
+        Section::Tips,
+        Section::Lanes,
+        Section::Blobs,
+        Section::Index,
+    ] {
         let result = match section {
+            Section::Texts => texts::check(&mut examination),
             Section::Sessions => sessions::check(&mut examination),
             Section::Messages => chains::check(&mut examination),
+            // The repair of messages deletes those at impossible positions, which may be tips.
+            Section::Tips if mode == CheckMode::Repair => sessions::check_tips(&mut examination),
+            Section::Tips => Ok(()),
+            Section::Lanes => lanes::check_empty(&mut examination),
             Section::Blobs => blobs::check(&mut examination),
-            Section::Index => index::check(&mut examination, index),
+            Section::Index => index::check(&mut examination),
         };
         match result {
             Ok(()) => {}
@@ -93,8 +108,11 @@ pub(crate) fn check(
 /// The sections of a check.
 #[derive(Debug, Clone, Copy)]
 enum Section {
+    Texts,
     Sessions,
     Messages,
+    Tips,
+    Lanes,
     Blobs,
     Index,
 }
@@ -102,8 +120,11 @@ enum Section {
 impl Section {
     fn name(self) -> &'static str {
         match self {
+            Section::Texts => "texts",
             Section::Sessions => "sessions",
             Section::Messages => "messages",
+            Section::Tips => "tips",
+            Section::Lanes => "lanes",
             Section::Blobs => "blobs",
             Section::Index => "full text index",
         }
@@ -113,6 +134,7 @@ impl Section {
 /// A check in progress with its findings.
 struct Examination<'a> {
     sql: &'a mut dyn Sql,
+    index: &'a dyn Index,
     mode: CheckMode,
     findings: Vec<Finding>,
 }

@@ -10,9 +10,15 @@ use crate::store::StoreError;
 type Result<T> = std::result::Result<T, StoreError>;
 
 pub(super) fn check(examination: &mut Examination<'_>) -> Result<()> {
-    tips(examination)?;
+    check_tips(examination)?;
     events(examination)?;
     roots(examination)
+}
+
+/// Checks the tips of sessions and of their events.
+pub(super) fn check_tips(examination: &mut Examination<'_>) -> Result<()> {
+    tips(examination)?;
+    event_tips(examination)
 }
 
 /// Checks that the tip of every session exists, and that the session's lane and length match it.
@@ -72,15 +78,8 @@ fn last_present(
     }
 }
 
-/// Checks that every event belongs to a session, that its tip exists if it has one, and that no event is missing.
-fn events(examination: &mut Examination<'_>) -> Result<()> {
-    let orphans = "SELECT session, count(*) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session";
-    for mut found in examination.sql.query(orphans, &[])? {
-        let (session, n) = (found.int()?, found.int()?);
-        let text = format!("{n} events belong to no session; a repair deletes them");
-        let statement = "DELETE FROM events WHERE session = $1";
-        examination.repair_with("events".into(), text, statement, &[SqlValue::Int(session)])?;
-    }
+/// Checks that the tip of every event exists.
+fn event_tips(examination: &mut Examination<'_>) -> Result<()> {
     let dangling = "SELECT e.number, s.id, e.seq FROM events e JOIN sessions s ON s.key = e.session \
          WHERE e.tip IS NOT NULL AND e.tip NOT IN (SELECT number FROM nodes)";
     for mut found in examination.sql.query(dangling, &[])? {
@@ -92,6 +91,18 @@ fn events(examination: &mut Examination<'_>) -> Result<()> {
             "UPDATE events SET tip = NULL WHERE number = $1",
             &[SqlValue::Int(number)],
         )?;
+    }
+    Ok(())
+}
+
+/// Checks that every event has a session and a sequence number.
+fn events(examination: &mut Examination<'_>) -> Result<()> {
+    let orphans = "SELECT session, count(*) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session";
+    for mut found in examination.sql.query(orphans, &[])? {
+        let (session, n) = (found.int()?, found.int()?);
+        let text = format!("{n} events belong to no session");
+        let statement = "DELETE FROM events WHERE session = $1";
+        examination.repair_with("events".into(), text, statement, &[SqlValue::Int(session)])?;
     }
     let counts = "SELECT s.key, s.id, s.n_events, count(e.seq), coalesce(max(e.seq) + 1, 0) FROM sessions s \
          LEFT JOIN events e ON e.session = s.key GROUP BY s.key, s.id, s.n_events \

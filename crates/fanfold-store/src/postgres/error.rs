@@ -27,6 +27,17 @@ pub(super) fn convert(error: postgres::Error) -> StoreError {
     if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) {
         return StoreError::Corrupt(error.to_string());
     }
-    let text = error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned());
-    StoreError::Other(format!("PostgreSQL error: {text}").into())
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        let text = format!("PostgreSQL error: {}{GRANT_HINT}", message(&error));
+        return StoreError::Other(text.into());
+    }
+    StoreError::Other(format!("PostgreSQL error: {}", message(&error)).into())
+}
+
+/// The statements that let another role than the owner of the schema use the store.
+const GRANT_HINT: &str = "\n\nhint: the role that created the store lets ROLE use it with: GRANT USAGE ON SCHEMA fanfold TO ROLE; \
+     GRANT ALL ON ALL TABLES IN SCHEMA fanfold TO ROLE; GRANT ALL ON ALL SEQUENCES IN SCHEMA fanfold TO ROLE";
+
+fn message(error: &postgres::Error) -> String {
+    error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_owned())
 }

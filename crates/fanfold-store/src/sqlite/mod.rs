@@ -7,8 +7,9 @@ mod connect; //  opens and configures connections
 mod error; //    converts SQLite's errors
 mod executor; // runs statements on a connection
 mod check; //    checks the file and its contents
-mod salvage; //  rebuilds a corrupt file
+mod salvage; //  writes a new file with the readable rows of a damaged one
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -87,6 +88,16 @@ impl SqliteStore {
         Ok(store)
     }
 
+    /// Returns an existing store for [`check`](crate::Store::check), without opening its file, which may be damaged.
+    pub(crate) fn to_check(path: &Path, mode: CheckMode) -> SqliteStore {
+        let path = connect::database_file(path);
+        let access = match mode {
+            CheckMode::Report => connect::read_access(&path),
+            CheckMode::Repair => connect::Access::Write,
+        };
+        SqliteStore::new(path, access, BusyPolicy::default())
+    }
+
     /// Creates an empty store in memory, for tests and for use without files.
     pub fn in_memory() -> SqliteStore {
         SqliteStore::new(connect::MEMORY.into(), connect::Access::Memory, BusyPolicy::default())
@@ -162,6 +173,11 @@ impl SqliteStore {
         readers.clear();
         *writer = None;
         work(&self.path, self.busy_policy.wait)
+    }
+
+    /// Returns the schema of a new store.
+    fn expected_schema(&self) -> Result<BTreeSet<(String, String)>, StoreError> {
+        check::schema(&connect::open_writer(Path::new(connect::MEMORY), self.busy_policy.wait)?)
     }
 
     fn return_reader(&self, connection: Connection) {

@@ -1,6 +1,6 @@
 //! Consistency checks and repairs.
 
-use fanfold_store::{CheckMode, Op, Relation, RepairStatus, SqliteStore, Store};
+use fanfold_store::{CheckMode, Op, Relation, SqliteStore, Store};
 
 use crate::shorthand::*;
 
@@ -64,22 +64,30 @@ fn intact_store_has_no_findings() {
 
 #[test]
 fn changed_message_is_reported() {
-    let found = "message 3: its content does not match its id; sessions with it: a, c (can't be repaired)";
-    check_in_file(
-        "UPDATE nodes SET json = replace(json, 'three', 'Three') WHERE number = 3",
-        found,
-        found,
-        found,
-    );
-    let found = "message 1: its content does not match its id; sessions with it: a, b, c (can't be repaired)";
-    check_in_file("UPDATE nodes SET json = json || ' ' WHERE number = 1", found, found, found);
+    let check = |damage: &str, number: u32, sessions: &str| {
+        let text = format!(
+            "message {number}: its content does not match its id; a repair keeps what is readable; \
+             sessions with it: {sessions}"
+        );
+        check_in_file(damage, &format!("{text} (can be repaired)"), &format!("{text} (repaired)"), "");
+    };
+    check("UPDATE nodes SET json = replace(json, 'three', 'Three') WHERE number = 3", 3, "a, c");
+    check("UPDATE nodes SET json = json || ' ' WHERE number = 1", 1, "a, b, c");
+    check("UPDATE nodes SET json = '{' WHERE number = 1", 1, "a, b, c");
 }
 
 #[test]
-fn missing_message_is_reported() {
-    let found = "message 3: the messages before it from depth 1 are missing from lane 1 (can't be repaired)\n\
-         message 4: the messages before it from depth 2 are missing from lane 2 (can't be repaired)";
-    check_damage("DELETE FROM nodes WHERE number = 2", found, found, found);
+fn missing_message_is_replaced_by_a_placeholder() {
+    let text = |end: &str| {
+        let line = |number, depth, lane| {
+            format!(
+                "message {number}: the messages before it from depth {depth} are missing from lane {lane}; \
+                 a repair puts placeholders there ({end})"
+            )
+        };
+        format!("{}\n{}", line(3, 1, 1), line(4, 2, 2))
+    };
+    check_damage("DELETE FROM nodes WHERE number = 2", &text("can be repaired"), &text("repaired"), "");
 }
 
 #[test]
@@ -229,16 +237,117 @@ fn changed_bytes_in_the_file_are_detected() {
     bytes[at] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     let findings = SqliteStore::open(&path).unwrap().check(CheckMode::Report).unwrap();
-    assert!(
-        findings
-            .iter()
-            .any(|finding| finding.location == "message 3" && finding.repair == RepairStatus::Impossible),
-        "{findings:?}"
-    );
+    assert!(findings.iter().any(|finding| finding.location == "message 3"), "{findings:?}");
     // Overwrite a whole page.
     let page = bytes.len() / 4096 / 2;
     bytes[page * 4096..(page + 1) * 4096].fill(0xa5);
     std::fs::write(&path, &bytes).unwrap();
     let findings = SqliteStore::open(&path).unwrap().check(CheckMode::Report).unwrap();
     assert!(!findings.is_empty());
+}
+
+/// Runs a test on a damaged SQLite store, and on a damaged PostgreSQL store if `in_postgres`.
+fn repair_damage(damage: &str, in_postgres: bool, test: &dyn Fn(&dyn Store)) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    fill_store(&store);
+    rusqlite::Connection::open(store.path()).unwrap().execute_batch(damage).unwrap();
+    store.check(CheckMode::Repair).unwrap();
+    test(&store);
+    if let Some(database) = crate::cluster::database().filter(|_| in_postgres) {
+        let store = crate::cluster::open(&database);
+        fill_store(&*store);
+        let mut client = postgres::Client::connect(&database, postgres::NoTls).unwrap();
+        client.batch_execute(&format!("SET search_path TO fanfold; {damage}")).unwrap();
+        store.check(CheckMode::Repair).unwrap();
+        test(&*store);
+    }
+}
+
+#[test]
+fn conversation_with_a_lost_message_is_stored_again() {
+    for number in 1..=3 {
+        repair_damage(&format!("DELETE FROM nodes WHERE number = {number}"), true, &|store| {
+            write(store, vec![create("again"), append("again", &["one", "two", "three", "four"])]);
+            assert_eq!(contents(store, "again"), "one two three four");
+            let kept = contents(store, "b");
+            assert!(kept.ends_with(" drei") && kept.split(' ').count() >= 3, "{number}: {kept}");
+            assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{number}");
+        });
+    }
+}
+
+#[test]
+fn lost_lane_is_found_by_the_ids_of_its_messages() {
+    repair_damage("DELETE FROM lanes WHERE lane = 2", true, &|store| {
+        assert_eq!(contents(store, "b"), "one two drei");
+        assert_eq!(store.check(CheckMode::Report).unwrap(), []);
+    });
+    repair_damage("DELETE FROM lanes WHERE lane = 1", true, &|store| {
+        assert_eq!(contents(store, "b"), "one two drei");
+        assert_eq!(contents(store, "c"), "one two three");
+    });
+}
+
+#[test]
+fn message_at_an_impossible_depth_is_removed() {
+    repair_damage("UPDATE nodes SET depth = 4000000 WHERE number = 3", true, &|store| {
+        assert_eq!(contents(store, "b"), "one two drei");
+        assert_eq!(store.check(CheckMode::Report).unwrap(), []);
+    });
+}
+
+/// Replaces the first byte of a text by one that is not UTF-8.
+const BROKEN: &str = "CAST(x'ff' || substr(CAST(json AS BLOB), 2) AS TEXT)";
+
+#[test]
+fn message_that_is_not_utf8_hides_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    fill_store(&store);
+    write(&store, vec![create("d"), append("d", &["one more", "two more"])]);
+    assert_eq!(n_found(&store, "one"), 2);
+    let broken = "CAST(replace(CAST(json AS BLOB), CAST('one' AS BLOB), x'6f6eff') AS TEXT)";
+    let other = rusqlite::Connection::open(store.path()).unwrap();
+    other.execute(&format!("UPDATE nodes SET json = {broken} WHERE number = 1"), []).unwrap();
+    // The index still has the word, and the message is shown with U+FFFD.
+    let search = fanfold_store::search::Searcher::new(&store);
+    let request = fanfold_store::search::SearchRequest { query: Some("one".into()), ..Default::default() };
+    let reply = search.answer_json(&request);
+    assert_eq!(reply["count"], 2, "{reply}");
+    let tip = tip(&store, "a").unwrap();
+    let error = store.chain(tip, 0..u32::MAX).unwrap_err().to_string();
+    assert!(error.contains("message 1 is not UTF-8"), "{error}");
+    assert_eq!(content(&store.readable_chain(tip, 0..u32::MAX).unwrap()[0]), "on\u{fffd}");
+    let found: Vec<String> =
+        store.check(CheckMode::Report).unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "message 1: it is not UTF-8; a repair keeps what is readable; sessions with it: a, b, c (can be repaired)"
+        ]
+    );
+    store.check(CheckMode::Repair).unwrap();
+    assert_eq!(store.check(CheckMode::Report).unwrap(), []);
+    assert_eq!(contents(&store, "b"), "on\u{fffd} two drei");
+}
+
+#[test]
+fn other_texts_that_are_not_utf8_are_repaired() {
+    let body = BROKEN.replace("json", "body");
+    let title = BROKEN.replace("json", "'Title'");
+    for damage in [
+        format!("UPDATE events SET body = {body} WHERE seq = 1"),
+        format!("UPDATE sessions SET title = {title} WHERE id = 'a'"),
+        format!("UPDATE sessions SET id = {} WHERE id = 'a'", BROKEN.replace("json", "id")),
+    ] {
+        repair_damage(&damage, false, &|store| {
+            let sessions = store.sessions(&fanfold_store::SessionFilter::default()).unwrap();
+            assert_eq!(sessions.len(), 3);
+            for row in sessions {
+                store.events(&row.id, 0).unwrap();
+            }
+            assert_eq!(store.check(CheckMode::Report).unwrap(), [], "{damage}");
+        });
+    }
 }

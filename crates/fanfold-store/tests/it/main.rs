@@ -32,6 +32,7 @@ mod postgres; //           tests of PostgreSQL only
 mod lost_commit; //        connections that break at a commit
 mod doctor; //             consistency checks and repairs
 mod corrupt_file; //       SQLite files with corrupt pages
+mod page_loss; //          every page lost once, cut files, damaged headers
 mod sqlite; //             tests of SQLite only
 mod migration; //        stores of earlier schema versions
 mod writer_process; //     a program that writes until it is killed

@@ -84,3 +84,22 @@ fn concurrent_equal_messages_are_stored_once() {
     }
     assert_eq!(stores[0].size().unwrap().n_nodes, 20 + 4 * 2);
 }
+
+#[test]
+fn second_role_uses_the_store_after_the_grants_that_the_error_names() {
+    let Some(database) = cluster::database() else { return };
+    write(&*cluster::open(&database), vec![create("a"), append("a", &["one"])]);
+    let mut client = ::postgres::Client::connect(&database, ::postgres::NoTls).unwrap();
+    client.batch_execute("CREATE ROLE second LOGIN").unwrap();
+    let address = database.replace("postgres@", "second@");
+    let error = open(&address, OpenMode::Write).err().unwrap().to_string();
+    let (_, grants) = error.split_once("use it with: ").unwrap_or_else(|| panic!("{error}"));
+    client.batch_execute(&grants.replace("ROLE", "second")).unwrap();
+    let second = cluster::open(&address);
+    write(&*second, vec![create("b"), append("b", &["two"]), append("a", &["three"])]);
+    assert_eq!(n_found(&*second, "two"), 1);
+    write(&*second, vec![fanfold_store::Op::Delete(id("b"))]);
+    second.collect_garbage().unwrap();
+    assert_eq!(second.check(fanfold_store::CheckMode::Repair).unwrap(), []);
+    assert_eq!(contents(&*cluster::open(&database), "a"), "one three");
+}

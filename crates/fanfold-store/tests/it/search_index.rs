@@ -99,3 +99,29 @@ fn check_detects_a_corrupt_index() {
     check_repair("DELETE FROM texts_data WHERE id > 10 AND id % 3 = 0");
     check_repair("UPDATE parts_data SET block = zeroblob(30) WHERE id > 10");
 }
+
+#[test]
+fn search_of_a_large_backlog_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let texts: Vec<String> = (0..6_000).map(|i| format!("a number{i}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    write(&SqliteStore::open(&path).unwrap(), vec![create("s"), append("s", &texts)]);
+    let find = |store: &dyn Store, query: &str| {
+        let spec = SearchSpec { query: Query::parse(query), limit: 1, ..SearchSpec::default() };
+        let hits = store.search(&spec).unwrap();
+        (hits.hits.len(), hits.is_bounded)
+    };
+    // A store that is open for reading indexes nothing.
+    let reading = SqliteStore::open_read_only(&path).unwrap();
+    assert_eq!(find(&reading, "number5999"), (1, true));
+    assert_eq!(find(&reading, "number1000"), (0, true));
+    drop(reading);
+    let store = SqliteStore::open(&path).unwrap();
+    while store
+        .search(&SearchSpec { query: Query::parse("number1000"), limit: 1, ..SearchSpec::default() })
+        .unwrap()
+        .is_bounded
+    {}
+    assert_eq!(find(&store, "number1000"), (1, false));
+}

@@ -83,7 +83,7 @@ fn print(engine: &SessionEngine, rows: &[SessionRow], args: &ListArgs) -> Result
 /// The beginning of the first user message with text.
 fn preview(engine: &SessionEngine, row: &SessionRow) -> String {
     const FIRST: u32 = 8;
-    let nodes = row.tip.and_then(|tip| engine.store().chain(tip, 0..FIRST).ok()).unwrap_or_default();
+    let nodes = row.tip.and_then(|tip| engine.store().readable_chain(tip, 0..FIRST).ok()).unwrap_or_default();
     let users = nodes.iter().filter(|node| node.role == Role::User);
     let line = users.map(|node| user_text(&node.json)).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().take(MAX_PREVIEW).collect()

@@ -53,7 +53,7 @@ pub(super) fn messages(engine: &SessionEngine, arguments: &QueryArguments) -> Re
     let limit = arguments.count("limit")?.unwrap_or(100).clamp(1, MAX_ROWS);
     let to = from.saturating_add(limit).min(row.n_messages);
     let nodes = match row.tip {
-        Some(tip) if from < to => engine.store().chain(tip, from..to)?,
+        Some(tip) if from < to => engine.store().readable_chain(tip, from..to)?,
         _ => Vec::new(),
     };
     let messages: Vec<Value> = nodes

@@ -1,8 +1,8 @@
 //! Search in a database: by its full text index, and by a scan of the messages that are not indexed yet.
 //!
 //! The index may lag behind the messages, so that appending stays cheap. It catches up every few hundred messages and
-//! before a search. If it cannot, because the store is read-only or another process is indexing, the search reads the
-//! unindexed messages.
+//! before a search. If it cannot, because the store is read-only, another process is indexing or there are very many,
+//! the search reads the newest unindexed messages.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,6 +23,9 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// The maximum number of candidates that are ranked together; if there are more, the newest are ranked first.
 const MAX_RANKED: usize = 1_000;
 
+/// The maximum number of unindexed messages that a search reads; if there are more, the newest.
+const MAX_UNINDEXED: usize = 4_000;
+
 /// Searches a database.
 pub(crate) fn search(sql: &mut dyn Sql, index: &dyn Index, spec: &SearchSpec) -> Result<SearchHits> {
     let collector = HitCollector::new(spec);
@@ -41,7 +44,7 @@ pub(crate) fn search(sql: &mut dyn Sql, index: &dyn Index, spec: &SearchSpec) ->
         collector,
         numbers,
         is_ranked: spec.order == HitOrder::Best,
-        is_bounded: query.is_truncated,
+        is_bounded: query.is_truncated || unindexed.is_truncated,
         query,
     };
     loop {
@@ -161,12 +164,19 @@ fn number_range(sql: &mut dyn Sql, spec: &SearchSpec) -> Result<Option<Range<i64
 struct UnindexedMessages {
     index: MemoryIndex,
     messages: HashMap<u64, (i64, u32, Role, Millis)>,
+    /// True if there are more than could be read.
+    is_truncated: bool,
 }
 
 impl UnindexedMessages {
     fn read(sql: &mut dyn Sql, index: &dyn Index, spec: &SearchSpec) -> Result<UnindexedMessages> {
-        let mut unindexed = UnindexedMessages { index: MemoryIndex::default(), messages: HashMap::new() };
-        for stored in index.pending(sql, usize::MAX)? {
+        let pending = index.newest_pending(sql, MAX_UNINDEXED)?;
+        let mut unindexed = UnindexedMessages {
+            index: MemoryIndex::default(),
+            messages: HashMap::new(),
+            is_truncated: pending.len() == MAX_UNINDEXED,
+        };
+        for stored in pending {
             if spec.accepts(stored.role, stored.at) {
                 let number = stored.position.number.unsigned_abs();
                 unindexed.index.add(number, &stored.json);

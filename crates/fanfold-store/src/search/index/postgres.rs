@@ -39,9 +39,13 @@ impl Index for PostgresIndex {
     }
 
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
-        let text =
-            format!("{SELECT_MESSAGES} JOIN pending p ON p.number = n.number ORDER BY p.number LIMIT $1");
-        sql.query(&text, &[SqlValue::limit(limit)])?.into_iter().map(read_node).collect()
+        pending(sql, "ASC", limit)
+    }
+
+    fn newest_pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
+        let mut newest = pending(sql, "DESC", limit)?;
+        newest.reverse();
+        Ok(newest)
     }
 
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
@@ -149,6 +153,14 @@ impl Index for PostgresIndex {
         };
         Ok((found, true))
     }
+}
+
+/// Returns the first messages that are not indexed in a direction.
+fn pending(sql: &mut dyn Sql, direction: &str, limit: usize) -> Result<Vec<StoredMessage>> {
+    let text = format!(
+        "{SELECT_MESSAGES} JOIN pending p ON p.number = n.number ORDER BY p.number {direction} LIMIT $1"
+    );
+    sql.query(&text, &[SqlValue::limit(limit)])?.into_iter().map(read_node).collect()
 }
 
 /// Runs a SELECT that matches an expression, with the conditions of the filter added.

@@ -39,6 +39,9 @@ pub(crate) trait Index {
     /// Returns up to `limit` messages that are not indexed, the oldest first.
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>>;
 
+    /// Returns up to `limit` messages that are not indexed: the newest, in ascending order of their numbers.
+    fn newest_pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>>;
+
     /// Adds messages to the index, and words to the vocabulary.
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()>;
 

@@ -33,12 +33,13 @@ impl Index for SqliteIndex {
     }
 
     fn pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
-        // Numbers are allocated by one writing transaction at a time, so no number below the mark appears later.
-        let text = format!(
-            "{SELECT_MESSAGES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
-             ORDER BY number LIMIT $1"
-        );
-        sql.query(&text, &[SqlValue::limit(limit)])?.into_iter().map(read_node).collect()
+        pending(sql, "ASC", limit)
+    }
+
+    fn newest_pending(&self, sql: &mut dyn Sql, limit: usize) -> Result<Vec<StoredMessage>> {
+        let mut newest = pending(sql, "DESC", limit)?;
+        newest.reverse();
+        Ok(newest)
     }
 
     fn add(&self, sql: &mut dyn Sql, entries: &[IndexEntry], vocabulary: &BTreeSet<String>) -> Result<()> {
@@ -156,6 +157,16 @@ impl Index for SqliteIndex {
         let is_all = found.len() <= MAX_MESSAGES_SCORED;
         Ok((found, is_all))
     }
+}
+
+/// Returns the first messages that are not indexed in a direction.
+fn pending(sql: &mut dyn Sql, direction: &str, limit: usize) -> Result<Vec<StoredMessage>> {
+    // Numbers are allocated by one writing transaction at a time, so no number below the mark appears later.
+    let text = format!(
+        "{SELECT_MESSAGES} WHERE number > coalesce((SELECT value FROM marks WHERE name = 'indexed'), 0) \
+         ORDER BY number {direction} LIMIT $1"
+    );
+    sql.query(&text, &[SqlValue::limit(limit)])?.into_iter().map(read_node).collect()
 }
 
 /// Runs the query and the filter, and computes scores with the SQL expression `score`.

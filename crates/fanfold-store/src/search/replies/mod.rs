@@ -347,7 +347,7 @@ impl ProfileSearch<'_> {
         depths: std::ops::Range<u32>,
     ) -> Result<Vec<Node>, SearchError> {
         match row.tip {
-            Some(tip) if !depths.is_empty() => Ok(self.store.chain(tip, depths)?),
+            Some(tip) if !depths.is_empty() => Ok(self.store.readable_chain(tip, depths)?),
             _ => Ok(Vec::new()),
         }
     }
