@@ -100,7 +100,7 @@ fn events(examination: &mut Examination<'_>) -> Result<()> {
     let orphans = "SELECT session, count(*) FROM events WHERE session NOT IN (SELECT key FROM sessions) GROUP BY session";
     for mut found in examination.sql.query(orphans, &[])? {
         let (session, n) = (found.int()?, found.int()?);
-        let text = format!("{n} events belong to no session");
+        let text = format!("{n} events belong to no session; a repair deletes them");
         let statement = "DELETE FROM events WHERE session = $1";
         examination.repair_with("events".into(), text, statement, &[SqlValue::Int(session)])?;
     }
