@@ -84,10 +84,27 @@ impl WebAccess {
         if origins.is_empty() && is_of_page { Err(AccessRefusal::OtherSite) } else { Ok(()) }
     }
 
+    /// Checks that a page of the server itself, or one in the settings, sent a request that changes something. A page
+    /// of another program on this machine may show foreign content.
+    pub fn check_change(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), AccessRefusal> {
+        let own = uri.authority().map(|authority| authority.as_str().to_owned());
+        let own = own.or_else(|| Some(headers.get(HOST)?.to_str().ok()?.to_owned())).unwrap_or_default();
+        let is_own = |origin: &str| {
+            origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(&own))
+        };
+        let origins = headers.get_all(ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
+        match origins.into_iter().find(|origin| !is_own(origin) && !self.is_listed(origin)) {
+            Some(foreign) => Err(AccessRefusal::Origin(shown(foreign))),
+            None => Ok(()),
+        }
+    }
+
+    fn is_listed(&self, origin: &str) -> bool {
+        self.origins.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(origin))
+    }
+
     fn is_trusted_origin(&self, origin: &str) -> bool {
-        let is_listed =
-            self.origins.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(origin));
-        is_listed || origin.split_once("://").is_some_and(|(_, authority)| self.is_own_host(authority))
+        self.is_listed(origin) || origin.split_once("://").is_some_and(|(_, authority)| self.is_own_host(authority))
     }
 
     /// Returns whether an authority, such as `localhost:80`, is this machine or a name in the settings.
@@ -155,6 +172,21 @@ mod tests {
             ("cross-site", Some(AccessRefusal::OtherSite)),
         ] {
             assert_eq!(check(&[("sec-fetch-site", site)]), refusal, "{site}");
+        }
+    }
+
+    #[test]
+    fn only_its_own_pages_change_sessions() {
+        let access = WebAccess { origins: vec!["http://localhost:3000".to_owned()], ..WebAccess::default() };
+        let check = |origin: &str| {
+            let headers = [(HOST, "127.0.0.1:7744"), (ORIGIN, origin)];
+            let headers = headers.map(|(name, value)| (name, value.parse().unwrap())).into_iter().collect();
+            access.check_change(&"/".parse().unwrap(), &headers)
+        };
+        assert_eq!(check("http://127.0.0.1:7744"), Ok(()));
+        assert_eq!(check("http://localhost:3000"), Ok(()), "it is in the settings");
+        for foreign in ["http://127.0.0.1:1", "http://localhost:7744", "null"] {
+            assert_eq!(check(foreign), Err(AccessRefusal::Origin(foreign.to_owned())));
         }
     }
 

@@ -18,7 +18,13 @@ pub(crate) fn authorize(
     request: &mut Request,
 ) -> Result<(), ErrorReply> {
     let Some(token) = token else {
-        return web_access.check(request.uri(), request.headers()).map_err(|refusal| {
+        let (uri, headers) = (request.uri(), request.headers());
+        let changes_session = uri.path().starts_with(local::api::PATH) && !request.method().is_safe();
+        let mut checked = web_access.check(uri, headers);
+        if changes_session {
+            checked = checked.and_then(|()| web_access.check_change(uri, headers));
+        }
+        return checked.map_err(|refusal| {
             tracing::debug!(%refusal, "request refused");
             ErrorReply::new(StatusCode::FORBIDDEN, refusal.to_string(), refusal.hint())
         });

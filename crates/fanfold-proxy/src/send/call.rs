@@ -59,7 +59,15 @@ impl ProviderCall {
         if let Some(body) = body {
             request = request.body(body);
         }
-        request.send().await.map(http::Response::from).map_err(|error| self.call_error(&error))
+        let response = request.send().await.map_err(|error| self.call_error(&error))?;
+        // The request asked for no other protocol, so there is no answer.
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let message = format!("{} answered by switching to another protocol", self.upstream.address());
+            let hint = "try again; if the error persists, check --upstream";
+            let error = ErrorReply::new(StatusCode::BAD_GATEWAY, message, hint);
+            return Err(CallError { exit: Exit::BrokenOff, error });
+        }
+        Ok(http::Response::from(response))
     }
 
     fn call_error(&self, error: &reqwest::Error) -> CallError {
