@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use fanfold_provider::install_tls;
+use fanfold_store::Outage;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -23,6 +24,7 @@ use crate::config::Config;
 use crate::local;
 use crate::observed_body::ObservedBody;
 use crate::pipeline;
+use crate::reconnecting_engine::ReconnectingEngine;
 use crate::send::http_clients::root_cause;
 use crate::shared::Shared;
 
@@ -90,6 +92,7 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
         connections: TaskTracker::new(),
     };
     tokio::spawn(running.accept_loop(listener));
+    tokio::spawn(ReconnectingEngine::keep_storing(&running.shared.engine));
     Ok(running)
 }
 
@@ -110,7 +113,15 @@ impl Running {
         };
         let is_done = tokio::time::timeout(self.shared.limits.shutdown, all).await.is_ok();
         self.dropping.cancel();
+        let engine = Arc::clone(&self.shared.engine);
+        let stored = tokio::task::spawn_blocking(move || engine.store_waiting());
+        let _ = tokio::time::timeout(self.shared.limits.shutdown, stored).await;
         is_done
+    }
+
+    /// Why the store cannot be used, and how much waits in memory. What waits is lost with this process.
+    pub fn outage(&self) -> Option<Outage> {
+        self.shared.engine.outage()
     }
 
     /// Returns whether the store works. Requests are forwarded either way.

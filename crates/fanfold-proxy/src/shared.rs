@@ -61,7 +61,7 @@ impl Shared {
             window_probes: Arc::default(),
             memory: config.memory.clone(),
             mcp: config.mcp.clone(),
-            api: api::router(Arc::new(move || for_api.get())),
+            api: api::router(Arc::new(move || Ok(for_api.get()))),
             token: config.token.clone(),
             limits: config.limits,
             body_quota: BodyQuota::new(config.limits.buffered_bytes),

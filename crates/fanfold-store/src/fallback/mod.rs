@@ -45,8 +45,9 @@ struct State {
     is_unreadable: bool,
     n_commits: u64,
     recent: RecentWrites,
-    /// Sessions that were dropped from memory without having been stored.
+    /// Sessions that were dropped from memory without having been stored, and their number during this outage.
     dropped: Vec<SessionId>,
+    n_dropped: usize,
 }
 
 /// A session in memory.
@@ -75,6 +76,8 @@ pub struct Outage {
     pub n_sessions: usize,
     /// The messages that the database does not have.
     pub n_messages: usize,
+    /// The sessions that were dropped from memory, because too much waited there.
+    pub n_dropped: usize,
 }
 
 impl FallbackStore {
@@ -112,7 +115,8 @@ impl FallbackStore {
     pub fn outage(&self) -> Option<Outage> {
         let state = self.state();
         let n_messages = state.sessions.values().map(|held| held.n_new_messages).sum();
-        state.outage.clone().map(|outage| Outage { n_sessions: state.sessions.len(), n_messages, ..outage })
+        let (n_sessions, n_dropped) = (state.sessions.len(), state.n_dropped);
+        state.outage.clone().map(|outage| Outage { n_sessions, n_messages, n_dropped, ..outage })
     }
 
     /// True if a session is in memory, so that its newest messages may not be stored.
@@ -216,6 +220,7 @@ impl FallbackStore {
             let Some((oldest, n_bytes)) = oldest.map(|(id, held)| (id.clone(), held.n_bytes)) else { return };
             self.release(state, &oldest);
             state.dropped.push(oldest);
+            state.n_dropped += 1;
             total -= n_bytes;
         }
     }
@@ -244,7 +249,7 @@ impl SqliteStore {
 
 impl Outage {
     fn new(error: &StoreError, since: Millis) -> Outage {
-        Outage { error: error.to_string(), since, n_sessions: 0, n_messages: 0 }
+        Outage { error: error.to_string(), since, n_sessions: 0, n_messages: 0, n_dropped: 0 }
     }
 }
 

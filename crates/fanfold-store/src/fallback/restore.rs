@@ -53,7 +53,7 @@ impl FallbackStore {
         state.is_unreadable = is_unreadable;
         match error {
             Some(error) => state.outage.iter_mut().for_each(|outage| outage.error = error.to_string()),
-            None if state.sessions.is_empty() => state.outage = None,
+            None if state.sessions.is_empty() => (state.outage, state.n_dropped) = (None, 0),
             None => {}
         }
         Some(restored)
