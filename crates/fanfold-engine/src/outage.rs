@@ -28,6 +28,12 @@ impl SessionEngine {
         SessionEngine::on(FallbackStore::new(Err(error)), clock).continuing_in_memory()
     }
 
+    /// The engine on a store that is only read, because it could not be opened for writing. Requests are folded in memory.
+    pub fn without_writing(self, error: &StoreError) -> SessionEngine {
+        self.fallback.expect_outage(error, self.clock.now());
+        self.continuing_in_memory()
+    }
+
     /// Takes over the store of another engine, after it was opened again, or notes why it could not be opened.
     pub fn replace_store(&self, opened: Result<&SessionEngine, &StoreError>) -> Result<(), StoreError> {
         match opened {

@@ -119,6 +119,11 @@ impl FallbackStore {
         state.outage.clone().map(|outage| Outage { n_sessions, n_messages, n_dropped, ..outage })
     }
 
+    /// Notes that writes will fail.
+    pub fn expect_outage(&self, error: &StoreError, now: Millis) {
+        self.state().outage.get_or_insert_with(|| Outage::new(error, now));
+    }
+
     /// True if a session is in memory, so that its newest messages may not be stored.
     pub fn is_held(&self, session: &SessionId) -> bool {
         self.state().sessions.contains_key(session)

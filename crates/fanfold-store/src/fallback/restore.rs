@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use crate::model::{
-    Batch, EventRow, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, SessionId, SessionRow,
-    SessionUpdate,
+    Batch, BlobId, EventRow, Millis, NewEvent, NewMessage, NewSession, Node, NodeId, Op, SessionId,
+    SessionRow, SessionUpdate,
 };
 use crate::store::{Store, StoreError};
 
@@ -105,8 +105,15 @@ impl FallbackStore {
         }
         writer.expected = stored.as_ref().map(|stored| stored.tip);
         writer.tip = writer.expected.flatten();
-        for blob in &held.blobs {
-            writer.ops.extend(self.memory.blob(*blob)?.map(Op::PutBlob));
+        let mut blobs = held.blobs.clone();
+        if stored.is_none() {
+            // The database may be another one, without the blobs of earlier events.
+            blobs.extend(events.iter().flat_map(|event| blobs_in(&event.body)));
+        }
+        for blob in blobs {
+            let recent = self.state().recent.blob(blob).map(<[u8]>::to_vec);
+            let bytes = recent.map_or_else(|| self.memory.blob(blob), |bytes| Ok(Some(bytes)))?;
+            writer.ops.extend(bytes.map(Op::PutBlob));
         }
         let n_stored = stored.as_ref().map_or(0, |stored| stored.n_events);
         for event in events.iter().filter(|event| stored.is_none() || event.seq >= n_stored) {
@@ -135,6 +142,12 @@ fn continues(
     Ok(stored.n_events > held.n_stored_events
         && added.len() <= n_ours
         && added.iter().zip(ours).all(is_equal))
+}
+
+/// The ids of blobs that may be in a text.
+fn blobs_in(text: &str) -> impl Iterator<Item = BlobId> + '_ {
+    let words = text.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| word.len() == 64);
+    words.filter_map(|word| word.parse().ok())
 }
 
 /// An id like this one that no session has.

@@ -33,6 +33,7 @@ mod lost_commit; //        connections that break at a commit
 mod doctor; //             consistency checks and repairs
 mod corrupt_file; //       SQLite files with corrupt pages
 mod sqlite; //             tests of SQLite only
+mod small_disk; //         a file system that tests fill
 mod unwritable_disk; //    full and read-only disks
 mod migration; //        stores of earlier schema versions
 mod writer_process; //     a program that writes until it is killed
