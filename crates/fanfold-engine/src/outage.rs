@@ -1,6 +1,6 @@
 //! Sessions continue in memory while the store fails, so that requests are folded all the same.
 //!
-//! What a request would have written waits in memory, where its originals can be recalled, and is stored when the store
+//! The messages and events of a request wait in memory, where originals can be recalled, and are stored when the store
 //! works again. A session that the store or the cache has continues with the same view. Any other is folded as new.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The engine, on a store that is reopened when its file is deleted or replaced, and that may be missing.
 //!
 //! A deleted file stays alive for processes that have it open, and what they write is lost. So the file is checked
-//! before each use, and the store is opened again if it is not the same. While there is none, the engine works in
+//! before each use, and the store is opened again if it is not the same. Without a store, the engine works in
 //! memory; what waits there is stored when the store is back.
 
 use std::path::Path;
@@ -200,7 +200,7 @@ impl ReconnectingEngine {
 }
 
 impl OpenState {
-    /// The engine, after it was told why it has no store.
+    /// The engine, without a store for a reason.
     fn engine_without(&mut self, why: &str) -> Arc<SessionEngine> {
         let error = StoreError::Unavailable(why.to_owned());
         match &self.engine {

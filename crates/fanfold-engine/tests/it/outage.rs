@@ -1,14 +1,16 @@
 //! While the store fails, requests are folded in memory. What waits there is stored when the store works again.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fanfold_core::ProviderUsage;
 use fanfold_core::Tokens;
 use fanfold_engine::{FoldOutcome, RequestInput, SessionEngine, SessionMatch};
-use fanfold_store::{SessionFilter, SqliteStore, Store, StoreError};
+use fanfold_store::{OpenMode, SessionFilter, SqliteStore, Store, StoreError};
 use fanfold_testkit::Rng;
 use fanfold_wire::Format;
 
+use crate::cluster::Cluster;
 use crate::faulty_store::{Failing, FaultTiming, FaultyStore};
 use crate::setup::{TestClock, beginnings, chat, engine, engine_on, id, long_chat, request, terms, terms_of};
 use crate::store_failures::{bodies, check_handles_open, check_stored, sent_without_failures};
@@ -260,4 +262,26 @@ fn an_engine_without_a_store_folds() {
     engine.replace_store(Ok(&engine_on(Arc::clone(&inner)))).unwrap();
     assert!(engine.store_waiting().unwrap().error.is_none());
     check_as_if_nothing_had_failed(&inner);
+}
+
+#[test]
+fn a_server_that_is_down_does_not_turn_folding_off() {
+    let Some(cluster) = Cluster::start() else { return };
+    let database = cluster.database();
+    let store: Arc<dyn Store> = Arc::from(fanfold_store::open(&database, OpenMode::WritePromptly).unwrap());
+    let engine = engine_on(Arc::clone(&store)).continuing_in_memory();
+    let terms = terms("fanfold", 400);
+    for (i, (body, expected)) in bodies().iter().zip(sent_without_failures()).enumerate() {
+        if i == 2 {
+            cluster.kill_server(true);
+        }
+        let start = Instant::now();
+        let answer = request(&engine, "s", body, &terms);
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        assert_eq!((answer.body, answer.is_stored), (expected, i < 2), "request {i}");
+    }
+    cluster.run_server();
+    let restored = engine.store_waiting().unwrap();
+    assert!(restored.error.is_none() && restored.renamed.is_empty(), "{restored:?}");
+    check_as_if_nothing_had_failed(&store);
 }

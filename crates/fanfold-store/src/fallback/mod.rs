@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// A store that continues in memory while its database fails.
 pub struct FallbackStore {
-    /// Guards the database, or the error because of which it is not open. Replaced when it is opened again.
+    /// Guards the database, or the error of the attempt to open it. Replaced when it is opened again.
     database: RwLock<Result<Arc<dyn Store>, String>>,
     memory: SqliteStore,
     /// Guards the list of held sessions. Also held while memory is written to, so that a restore misses no commit.
@@ -61,7 +61,7 @@ struct HeldSession {
     blobs: BTreeSet<BlobId>,
     n_new_messages: usize,
     n_bytes: usize,
-    /// The number of the last commit to it; 0 if there is none.
+    /// The number of the last commit to it, from 1; 0 before the first.
     last_commit: u64,
 }
 
@@ -152,7 +152,7 @@ impl FallbackStore {
             return false;
         }
         if let Some(held) = self.state().sessions.get_mut(session) {
-            // A copy without commits that fails is incomplete, so the session begins anew.
+            // A copy that fails before its first commit is incomplete, so it is replaced by a new session.
             let is_incomplete = held.last_commit == 0 && held.n_stored_events > 0;
             return is_incomplete
                 && self.memory.delete(session).map(|()| *held = HeldSession::default()).is_ok();
@@ -234,7 +234,7 @@ impl FallbackStore {
     fn release(&self, state: &mut State, session: &SessionId) {
         state.sessions.remove(session);
         let is_full = state.sessions.values().map(|held| held.n_bytes).sum::<usize>() > MAX_BYTES;
-        // What cannot be removed from memory is not used any more.
+        // A session that cannot be removed from memory is not used any more.
         let deleted = self.memory.delete(session);
         if deleted.is_ok() && (is_full || state.sessions.is_empty()) {
             let _ = self.memory.collect_garbage();

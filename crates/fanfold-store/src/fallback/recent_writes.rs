@@ -15,7 +15,7 @@ pub(super) struct RecentWrites {
     /// The events that were written and may not have been read. Sessions that were written to first come first.
     events: VecDeque<(SessionId, Vec<WrittenEvent>)>,
     n_event_bytes: usize,
-    /// Blobs in the order in which they were used first.
+    /// Blobs in the order of their first use.
     blobs: VecDeque<(BlobId, Vec<u8>)>,
     n_blob_bytes: usize,
 }

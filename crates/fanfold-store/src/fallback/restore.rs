@@ -170,7 +170,7 @@ struct Writer<'a> {
     /// The current messages, and the position of each.
     nodes: Vec<Node>,
     positions: HashMap<NodeId, usize>,
-    /// The tip in the database after the operations, and the one before them if the session exists.
+    /// The tip in the database after the operations, and the tip before them if the session exists.
     tip: Option<NodeId>,
     expected: Option<Option<NodeId>>,
     at: Option<Millis>,

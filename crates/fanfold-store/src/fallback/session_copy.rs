@@ -112,7 +112,7 @@ fn insert_messages(sql: &mut dyn Sql, nodes: &[Node]) -> Result<BTreeMap<NodeId,
     Ok(positions)
 }
 
-/// Inserts a message of which only the id is known, outside of all chains.
+/// Inserts a message with a known id and unknown content, outside of all chains.
 fn insert_unknown(sql: &mut dyn Sql, id: NodeId) -> Result<Position, StoreError> {
     let lane = tables::insert_lane(sql, Lane { parent: None, start: 0 })?;
     let number = sql.new_numbers(1)?.pop();

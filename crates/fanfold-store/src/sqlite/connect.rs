@@ -71,7 +71,7 @@ pub(super) fn read_access(path: &Path) -> Access {
     if has_log(path) || is_folder_writable { Access::Read } else { Access::Immutable }
 }
 
-/// True if the newest changes are in a log beside the file.
+/// True if the newest changes are in a log.
 fn has_log(path: &Path) -> bool {
     sibling(path, "-wal").metadata().is_ok_and(|log| log.len() > 0)
 }

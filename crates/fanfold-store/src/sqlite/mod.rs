@@ -42,6 +42,13 @@ impl Default for BusyPolicy {
     }
 }
 
+impl BusyPolicy {
+    /// The policy of a caller with a deadline.
+    pub(crate) fn prompt() -> BusyPolicy {
+        BusyPolicy { tries: 3, wait: Duration::from_millis(300), ..BusyPolicy::default() }
+    }
+}
+
 /// The maximum number of idle reading connections.
 const MAX_IDLE_READERS: usize = 8;
 

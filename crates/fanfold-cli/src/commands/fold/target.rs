@@ -27,7 +27,7 @@ impl Target {
         }
         let engine = match store::open(options) {
             Ok(engine) => engine.continuing_in_memory(),
-            // What is stored is continued if it can be read.
+            // A stored session is continued if it can be read.
             Err(failure) if args.file.is_some() => match store::open_read_only(options) {
                 Ok(reading) => reading.without_writing(&failure.to_store_error()),
                 Err(_) => store::without_store(&failure),
