@@ -88,7 +88,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("fanfold-provider", &["error", "endpoint", "answer", "request", "client", "window"]),
     (
         "fanfold-engine",
-        &["clock", "lease", "log", "follow", "engine", "sessions", "recall", "request", "summary_jobs", "io"],
+        &[
+            "clock",
+            "lease",
+            "log",
+            "follow",
+            "engine",
+            "outage",
+            "sessions",
+            "recall",
+            "request",
+            "summary_jobs",
+            "io",
+        ],
     ),
 ];
 

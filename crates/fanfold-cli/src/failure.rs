@@ -44,6 +44,12 @@ impl Failure {
         self.hint.as_deref()
     }
 
+    /// The failure as the error of a store that could not be opened.
+    pub(crate) fn to_store_error(&self) -> StoreError {
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("\n\nhint: {hint}"));
+        StoreError::Unavailable(format!("{}{hint}", self.message))
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         self.code

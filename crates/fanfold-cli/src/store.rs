@@ -24,6 +24,11 @@ pub(crate) fn open_read_only(options: &Options) -> Result<SessionEngine> {
     open_for(options, OpenMode::Read)
 }
 
+/// An engine in memory, because the store could not be opened.
+pub(crate) fn without_store(failure: &Failure) -> SessionEngine {
+    SessionEngine::without_store(&failure.to_store_error(), Arc::new(MachineClock))
+}
+
 /// Opens an existing store for searching: for writing if possible, so that new messages can be indexed.
 pub(crate) fn open_to_search(options: &Options) -> Result<SessionEngine> {
     let reading = open_read_only(options)?;
@@ -67,7 +72,7 @@ fn existing_address(options: &Options) -> Result<String> {
 
 fn open_for(options: &Options, mode: OpenMode) -> Result<SessionEngine> {
     let address = match mode {
-        OpenMode::Write => address(options)?,
+        OpenMode::Write | OpenMode::WritePromptly => address(options)?,
         OpenMode::Read => existing_address(options)?,
     };
     let store = fanfold_store::open(&address, mode).map_err(|error| not_opened(&address, &error))?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fanfold_store::{SessionId, SessionRow, Store, StoreError};
+use fanfold_store::{FallbackStore, SessionId, SessionRow, Store, StoreError};
 
 use crate::clock::{Clock, random_word};
 use crate::follow::folded_conversation::FoldedConversation;
@@ -11,6 +11,10 @@ use crate::follow::session_cache::Cache;
 /// Stores the messages of requests, folds them, and manages the stored sessions.
 pub struct SessionEngine {
     pub(crate) store: Arc<dyn Store>,
+    /// The same store.
+    pub(crate) fallback: Arc<FallbackStore>,
+    /// True if requests are folded in memory while the store fails.
+    pub(crate) continues_in_memory: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) cache: Cache,
 }
@@ -75,9 +79,15 @@ pub fn store_message(error: &StoreError) -> String {
 }
 
 impl SessionEngine {
-    /// An engine on a store.
+    /// An engine on a store. If the store fails, requests are not folded.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> SessionEngine {
-        SessionEngine { store, clock, cache: Cache::default() }
+        SessionEngine::on(FallbackStore::new(Ok(store)), clock)
+    }
+
+    pub(crate) fn on(store: FallbackStore, clock: Arc<dyn Clock>) -> SessionEngine {
+        let fallback = Arc::new(store);
+        let store = Arc::clone(&fallback) as Arc<dyn Store>;
+        SessionEngine { store, fallback, continues_in_memory: false, clock, cache: Cache::default() }
     }
 
     /// The store.

@@ -10,6 +10,7 @@ mod lease; //        named locks in the store that expire
 mod log; //          the events of a session, and which of them are in force
 mod follow; //       conversations and sessions in memory
 mod engine; //       a store, a clock and the cached sessions
+mod outage; //       sessions continue in memory while the store fails
 mod sessions; //     titles, checkpoints, forks, retention
 mod recall; //       originals recalled from the store alone
 mod request; //      a request from the client's body to the bytes to send

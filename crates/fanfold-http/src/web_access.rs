@@ -104,7 +104,8 @@ impl WebAccess {
     }
 
     fn is_trusted_origin(&self, origin: &str) -> bool {
-        self.is_listed(origin) || origin.split_once("://").is_some_and(|(_, authority)| self.is_own_host(authority))
+        self.is_listed(origin)
+            || origin.split_once("://").is_some_and(|(_, authority)| self.is_own_host(authority))
     }
 
     /// Returns whether an authority, such as `localhost:80`, is this machine or a name in the settings.

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use fanfold_http::{Server, ServerLimits};
 use fanfold_provider::install_tls;
+use fanfold_store::Outage;
 
 use crate::config::Config;
 use crate::local;
 use crate::pipeline;
+use crate::reconnecting_engine::ReconnectingEngine;
 use crate::send::http_clients::root_cause;
 use crate::shared::Shared;
 
@@ -67,6 +69,7 @@ pub async fn serve(config: Config) -> Result<Running, ServeError> {
     let for_requests = Arc::clone(&shared);
     let handler = move |request| pipeline::handle(Arc::clone(&for_requests), request);
     let server = Server::start(listener, limits, handler);
+    tokio::spawn(ReconnectingEngine::keep_storing(&shared.engine));
     Ok(Running { address, shared, server })
 }
 
@@ -86,7 +89,15 @@ impl Running {
         };
         let is_done = tokio::time::timeout(self.shared.limits.shutdown, all).await.is_ok();
         self.server.drop_connections();
+        let engine = Arc::clone(&self.shared.engine);
+        let stored = tokio::task::spawn_blocking(move || engine.store_waiting());
+        let _ = tokio::time::timeout(self.shared.limits.shutdown, stored).await;
         is_done
+    }
+
+    /// Why the store cannot be used, and how much waits in memory. What waits is lost with this process.
+    pub fn outage(&self) -> Option<Outage> {
+        self.shared.engine.outage()
     }
 
     /// Returns whether the store works. Requests are forwarded either way.

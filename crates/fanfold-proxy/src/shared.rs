@@ -62,7 +62,7 @@ impl Shared {
             window_probes: Arc::default(),
             memory: config.memory.clone(),
             mcp: config.mcp.clone(),
-            api: api::router(Arc::new(move || for_api.get())),
+            api: api::router(Arc::new(move || Ok(for_api.get()))),
             token: config.token.clone(),
             web_access: config.web_access.clone(),
             limits: config.limits,

@@ -21,11 +21,13 @@ mod doctor; //   consistency checks and repairs
 mod sqlite; //   a store in one file or in memory
 #[cfg(feature = "postgres")]
 mod postgres; // a store on a server
+mod fallback; // a store that continues in memory while its database fails
 mod open; //     opens a store by its address
 
 pub mod search; // full text search over all sessions
 
 pub use doctor::{CheckMode, Finding, RepairStatus};
+pub use fallback::{FallbackStore, Outage, Restored, SessionCopy};
 pub use model::{
     Batch, BlobId, CommitSummary, EndReason, EventRow, IdError, Millis, NewEvent, NewMessage, NewSession,
     Node, NodeId, Op, Relation, Role, SessionId, SessionRow, SessionUpdate,

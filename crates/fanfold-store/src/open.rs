@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::doctor::CheckMode;
-use crate::sqlite::{SqliteStore, database_file};
+use crate::sqlite::{BusyPolicy, SqliteStore, database_file};
 use crate::store::{Store, StoreError};
 
 /// The access that a store is opened for.
@@ -11,6 +11,9 @@ use crate::store::{Store, StoreError};
 pub enum OpenMode {
     /// Reading and writing; a missing store is created.
     Write,
+    /// The same for a caller with a deadline: while the database is busy or down, an operation fails after about a
+    /// second instead of half a minute.
+    WritePromptly,
     /// Reading an existing store.
     Read,
 }
@@ -44,6 +47,7 @@ pub fn open(address: &str, mode: OpenMode) -> Result<Box<dyn Store>, StoreError>
     }
     Ok(match mode {
         OpenMode::Write => Box::new(SqliteStore::open(Path::new(path))?),
+        OpenMode::WritePromptly => Box::new(SqliteStore::open_with(Path::new(path), BusyPolicy::prompt())?),
         OpenMode::Read => Box::new(SqliteStore::open_read_only(Path::new(path))?),
     })
 }

@@ -79,9 +79,37 @@ pub enum StoreError {
     /// The store's data is damaged or inconsistent.
     #[error("the store is corrupt: {0}\n\nhint: `fanfold doctor` reports the damage and repairs what it can")]
     Corrupt(String),
+    /// The store could not be opened, or failed before and is not used until it works again. The text is that of the
+    /// first error, with its hint.
+    #[error("{0}")]
+    Unavailable(String),
     /// Any other error from the database.
     #[error("the store failed: {0}")]
     Other(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StoreError {
+    /// True if the store itself fails, whatever the operation. The others are answers about sessions and messages.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            StoreError::NoSession(_)
+            | StoreError::SessionExists(_)
+            | StoreError::NoNode(_)
+            | StoreError::TitleTaken { .. }
+            | StoreError::Conflict(_) => false,
+            StoreError::Busy { .. }
+            | StoreError::DiskFull
+            | StoreError::TooNew { .. }
+            | StoreError::TooOld { .. }
+            | StoreError::NoStore
+            | StoreError::ForeignDatabase
+            | StoreError::ReadOnly(_)
+            | StoreError::InvalidAddress(_)
+            | StoreError::Corrupt(_)
+            | StoreError::Unavailable(_)
+            | StoreError::Other(_) => true,
+        }
+    }
 }
 
 /// Selects sessions; a session must match every condition that is set.

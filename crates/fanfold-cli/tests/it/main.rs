@@ -14,6 +14,9 @@ mod kills; //     stores after killed processes
 mod imports; //   sessions imported from files
 mod relations; // relations of sessions, profiles, retention
 mod doctor; //    damaged stores
+#[path = "../../../fanfold-store/tests/it/small_disk.rs"]
+mod small_disk; // a file system that tests fill
+mod unwritable_stores; // full disks, read-only and broken stores
 #[cfg(feature = "postgres")]
 #[allow(dead_code, reason = "the store's tests use all of it")]
 #[path = "../../../fanfold-store/tests/it/cluster.rs"]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fanfold_store::{NodeId, SessionId};
 use fanfold_wire::{Format, Incoming};
 
-use crate::follow::session_state::CachedSession;
+use crate::follow::session_state::{CachedSession, SessionState};
 
 /// Maximum number of cached sessions.
 const MAX_SESSIONS: usize = 1_000;
@@ -52,15 +52,33 @@ impl Cache {
 
     /// The ids of the messages that a body shares with the most similar cached session.
     pub(crate) fn common(&self, incoming: &Incoming, first: NodeId) -> Vec<NodeId> {
+        let common =
+            |n_common: usize, _: &SessionId, state: &SessionState| state.messages.ids[..n_common].to_vec();
+        self.with_most_similar(incoming, first, common).unwrap_or_default()
+    }
+
+    /// The cached session that shares most messages with a body.
+    pub(crate) fn most_similar(&self, incoming: &Incoming, first: NodeId) -> Option<SessionId> {
+        self.with_most_similar(incoming, first, |_, id, _| id.clone())
+    }
+
+    /// Calls a function with the number of messages that a body shares with the most similar session, and with that
+    /// session.
+    fn with_most_similar<T>(
+        &self,
+        incoming: &Incoming,
+        first: NodeId,
+        read: impl FnOnce(usize, &SessionId, &SessionState) -> T,
+    ) -> Option<T> {
         let sessions = self.sessions();
-        let states = sessions.iter().map(|(_, cached)| &cached.state);
-        let similar = states.filter(|state| {
-            state.messages.ids.first() == Some(&first)
-                && state.followed.conversation.format() == incoming.format()
+        let similar = sessions.iter().filter(|(_, cached)| {
+            cached.state.messages.ids.first() == Some(&first)
+                && cached.state.followed.conversation.format() == incoming.format()
         });
-        let common = similar.map(|state| (state.followed.conversation.n_common(incoming), state));
-        let most = common.max_by_key(|(n_common, _)| *n_common);
-        most.map(|(n_common, state)| state.messages.ids[..n_common].to_vec()).unwrap_or_default()
+        let common = similar
+            .map(|(id, cached)| (cached.state.followed.conversation.n_common(incoming), id, &cached.state));
+        let (n_common, id, state) = common.max_by_key(|(n_common, ..)| *n_common)?;
+        Some(read(n_common, id, state))
     }
 
     /// Adds a session as the most recently used one. Beyond the limits, evicts sessions that are large or were not used

@@ -321,7 +321,7 @@ impl SessionLog {
 }
 
 impl InheritedEvent {
-    fn new(logged: &LoggedEvent) -> InheritedEvent {
+    pub(crate) fn new(logged: &LoggedEvent) -> InheritedEvent {
         let event = logged.event.encode();
         InheritedEvent {
             at: logged.at.0,

@@ -29,6 +29,7 @@ use crate::log::events::{SentRequest, SessionEvent};
 use crate::log::message_styles::MessageStyles;
 use crate::log::recall_offer::RecallOffer;
 use crate::log::session_log::{EffectiveEvent, SessionLog};
+use crate::outage::copy_of;
 use crate::request::append::{LoadedSession, MAX_ATTEMPTS, MessageCounts, WriteTiming};
 use crate::request::fold_lock::FoldLock;
 use crate::request::memory_block::{MemoryRecall, add_memory, reserve_memory};
@@ -218,14 +219,19 @@ impl SessionEngine {
         let input = &RequestInput { terms: reserved.as_ref().unwrap_or(input.terms), ..*input };
         let mut progress = AttemptProgress::default();
         let mut cached = self.cache.take(input.session);
+        self.hold_during_outage(input.session, cached.as_ref());
         let mut n_left = MAX_ATTEMPTS;
-        let outcome = loop {
+        let mut outcome = loop {
             n_left -= 1;
             let attempt = || self.attempt(input, parsed.take(), &mut cached, &mut progress);
             let error = match catch_panic(attempt) {
                 Ok(outcome) => break outcome,
                 Err(error) if is_overtaken(&error) && input.is_late() => RequestError::Late,
                 Err(error) if is_overtaken(&error) && n_left > 0 => continue,
+                Err(error) if n_left > 0 && self.continue_in_memory(input, &error, cached.as_ref()) => {
+                    progress = AttemptProgress::default();
+                    continue;
+                }
                 Err(error) => error,
             };
             // The messages are stored even if the body could not be folded.
@@ -238,7 +244,19 @@ impl SessionEngine {
         if let Some(cached) = cached {
             self.cache.put(input.session.clone(), cached);
         }
+        outcome.is_stored &= !self.fallback.is_held(input.session);
         outcome
+    }
+
+    /// Continues the session in memory if an attempt failed because of the store. Returns false if that does not help.
+    fn continue_in_memory(
+        &self,
+        input: &RequestInput<'_>,
+        error: &RequestError,
+        cached: Option<&CachedSession>,
+    ) -> bool {
+        let RequestError::Store(error) = error else { return false };
+        self.hold(input.session, error, || cached.map(|cached| copy_of(input.session, cached)))
     }
 
     /// Stores the messages of a body that is sent unchanged because of an error.

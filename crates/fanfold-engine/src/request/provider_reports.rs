@@ -44,7 +44,7 @@ impl SessionEngine {
             events.push(SessionEvent::TokenRatio { permille, at_once: true });
         }
         events.push(SessionEvent::Refused { limit: refusal.limit.map(|limit| limit.0) });
-        self.write(events.iter().map(|event| Op::AddEvent(session.clone(), event.encode())).collect())
+        self.record_report(session, &events)
     }
 
     /// Restores the configured budget, after a refusal turned out not to be about the length. Folds are kept.
@@ -85,13 +85,22 @@ impl SessionEngine {
         if events.is_empty() {
             return Ok(());
         }
-        self.write(events.iter().map(|event| Op::AddEvent(session.clone(), event.encode())).collect())
+        self.record_report(session, &events)
     }
 
     /// Withdraws a recall tool that the provider rejects. From the next request on, stubs have this hint instead.
     pub fn withdraw_recall_tool(&self, session: &SessionId, hint: &str) -> Result<(), OpError> {
         let offer = RecallOffer { tool: None, hint: Some(hint.to_owned()) };
         self.write(vec![Op::AddEvent(session.clone(), SessionEvent::RecallOffered(offer).encode())])
+    }
+
+    /// Records events with the session, in memory if the store fails.
+    fn record_report(&self, session: &SessionId, events: &[SessionEvent]) -> Result<(), OpError> {
+        let ops = || events.iter().map(|event| Op::AddEvent(session.clone(), event.encode())).collect();
+        match self.write(ops()) {
+            Err(OpError::Store(error)) if self.hold_cached(session, &error) => self.write(ops()),
+            written => written,
+        }
     }
 
     fn calibration(&self, session: &SessionId) -> Result<Calibration, OpError> {

@@ -80,17 +80,46 @@ impl SessionEngine {
         match session_match {
             SessionMatch::Continues(session) => Ok(session.clone()),
             SessionMatch::New => Ok(self.new_id()),
-            SessionMatch::Forks { from, n_messages } => match self.fork(from, Some(*n_messages), None) {
-                Ok(session) => Ok(session),
-                Err(OpError::Store(StoreError::NoSession(_)) | OpError::Invalid { .. }) => Ok(self.new_id()),
-                Err(OpError::Store(error)) => Err(error.into()),
-            },
+            SessionMatch::Forks { from, n_messages } => {
+                let fork = || self.fork(from, Some(*n_messages), None);
+                let forked = match fork() {
+                    Err(OpError::Store(error)) if self.hold_cached(from, &error) => fork(),
+                    forked => forked,
+                };
+                match forked {
+                    Ok(session) => Ok(session),
+                    Err(OpError::Store(StoreError::NoSession(_)) | OpError::Invalid { .. }) => {
+                        Ok(self.new_id())
+                    }
+                    Err(OpError::Store(error)) if error.is_outage() && self.continues_in_memory => {
+                        Ok(self.new_id())
+                    }
+                    Err(OpError::Store(error)) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// The matching session, with hidden recalls. While the store fails, a session in memory, or none.
+    fn recognise_in(&self, incoming: &Incoming) -> Result<(SessionMatch, Vec<HiddenRecalls>), StoreError> {
+        if let Some(outage) = self.outage().filter(|_| self.fallback.is_unreadable()) {
+            self.hold_similar(incoming, &StoreError::Unavailable(outage.error));
+        }
+        match self.recognise_stored(incoming) {
+            Err(error) if error.is_outage() && self.continues_in_memory => {
+                self.hold_similar(incoming, &error);
+                Ok(self.recognise_stored(incoming).unwrap_or((SessionMatch::New, Vec::new())))
+            }
+            found => found,
         }
     }
 
     /// The matching session. If the body differs from all stored sessions at some message, also the hidden recalls of
     /// the sessions with the same messages before it.
-    fn recognise_in(&self, incoming: &Incoming) -> Result<(SessionMatch, Vec<HiddenRecalls>), StoreError> {
+    fn recognise_stored(
+        &self,
+        incoming: &Incoming,
+    ) -> Result<(SessionMatch, Vec<HiddenRecalls>), StoreError> {
         // The messages before the list are not known, so no session can be found.
         if incoming.is_continued() {
             return Ok((SessionMatch::New, Vec::new()));

@@ -1,8 +1,8 @@
-//! A store that fails once, at its n-th operation.
+//! A store that fails once, at its n-th operation, or until it is repaired.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fanfold_store::{
     Batch, BlobId, CommitSummary, EventRow, LockOutcome, Millis, Node, NodeId, SessionFilter, SessionId,
@@ -18,7 +18,15 @@ pub(crate) enum FaultTiming {
     After,
 }
 
-/// A store that fails once.
+/// The operations that fail until the store is repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failing {
+    Nothing,
+    Writes,
+    Everything,
+}
+
+/// A store that fails.
 pub(crate) struct FaultyStore {
     pub(crate) inner: Arc<dyn Store>,
     pub(crate) n_calls: AtomicUsize,
@@ -26,11 +34,17 @@ pub(crate) struct FaultyStore {
     pub(crate) when: FaultTiming,
     /// True if every lock operation fails.
     pub(crate) has_broken_locks: bool,
+    pub(crate) failing: Mutex<Failing>,
 }
 
 impl FaultyStore {
     pub(crate) fn new(inner: Arc<dyn Store>, fails_at: usize, when: FaultTiming) -> FaultyStore {
-        FaultyStore { inner, n_calls: AtomicUsize::new(0), fails_at, when, has_broken_locks: false }
+        let failing = Mutex::new(Failing::Nothing);
+        FaultyStore { inner, n_calls: AtomicUsize::new(0), fails_at, when, has_broken_locks: false, failing }
+    }
+
+    pub(crate) fn fail(&self, failing: Failing) {
+        *self.failing.lock().unwrap() = failing;
     }
 
     /// True if the failure has happened.
@@ -39,12 +53,22 @@ impl FaultyStore {
     }
 
     fn call<T>(&self, operation: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if *self.failing.lock().unwrap() == Failing::Everything {
+            return Err(StoreError::Corrupt("all of it".into()));
+        }
         let is_due = self.n_calls.fetch_add(1, Ordering::SeqCst) == self.fails_at;
         if is_due && self.when == FaultTiming::Before {
             return Err(StoreError::DiskFull);
         }
         let result = operation(&*self.inner);
         if is_due { Err(StoreError::DiskFull) } else { result }
+    }
+
+    fn write<T>(&self, operation: impl FnOnce(&dyn Store) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if *self.failing.lock().unwrap() == Failing::Writes {
+            return Err(StoreError::DiskFull);
+        }
+        self.call(operation)
     }
 }
 
@@ -61,7 +85,7 @@ impl Store for FaultyStore {
     }
 
     fn commit(&self, batch: &Batch) -> Result<CommitSummary, StoreError> {
-        self.call(|store| store.commit(batch))
+        self.write(|store| store.commit(batch))
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
@@ -114,15 +138,15 @@ impl Store for FaultyStore {
         if self.has_broken_locks {
             return Err(StoreError::Corrupt("locks".into()));
         }
-        self.call(|store| store.lock(session, holder, lease_ms, now))
+        self.write(|store| store.lock(session, holder, lease_ms, now))
     }
 
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<(), StoreError> {
-        self.call(|store| store.unlock(session, holder))
+        self.write(|store| store.unlock(session, holder))
     }
 
     fn collect_garbage(&self) -> Result<u64, StoreError> {
-        self.call(|store| store.collect_garbage())
+        self.write(|store| store.collect_garbage())
     }
 
     fn size(&self) -> Result<StoreSize, StoreError> {

@@ -6,7 +6,7 @@ mod setup; //            engines, terms and bodies for tests
 #[allow(dead_code, reason = "the store's tests use all of it")]
 #[path = "../../../fanfold-store/tests/it/cluster.rs"]
 mod cluster; //          a PostgreSQL server that runs during the tests
-mod faulty_store; //     a store that fails once
+mod faulty_store; //     a store that fails once, or until it is repaired
 mod requests; //         requests are rebuilt byte for byte
 mod event_order; //      events apply after their message
 mod undo; //             restored checkpoints, and windows that are too small for any view
@@ -19,6 +19,7 @@ mod provider_reports; // refusals, token counts and cache usage of the provider
 mod memory; //           the memory block of a request
 mod recall_offer; //     the offered recall tool; observed and late requests
 mod store_failures; //   failures of the store lose no acknowledged data
+mod outage; //           requests are folded in memory while the store fails
 mod lineage; //          forks, rewinds, rotations, deletion
 mod recall_anywhere; //  handles without a session id, and the status of sessions
 mod postgres; //         the same contract on PostgreSQL

@@ -9,13 +9,13 @@ use fanfold_store::{EndReason, SessionFilter, SqliteStore, Store};
 use crate::faulty_store::{FaultTiming, FaultyStore};
 use crate::setup::{chat, engine, engine_on, id, long_chat, request, terms};
 
-fn bodies() -> Vec<String> {
+pub(crate) fn bodies() -> Vec<String> {
     let messages = long_chat(24);
     [9, 21, 30, 44, messages.len()].iter().map(|n| chat(&messages[..*n])).collect()
 }
 
 /// The bodies sent without failures.
-fn sent_without_failures() -> Vec<String> {
+pub(crate) fn sent_without_failures() -> Vec<String> {
     let engine = engine();
     let terms = terms("fanfold", 400);
     bodies().iter().map(|body| request(&engine, "s", body, &terms).body).collect()
@@ -57,7 +57,7 @@ fn check_faults(when: FaultTiming) -> usize {
 }
 
 /// Checks that the store has every message of a body.
-fn check_stored(store: &dyn Store, body: &str) {
+pub(crate) fn check_stored(store: &dyn Store, body: &str) {
     let row = store.session(&id("s")).unwrap().unwrap();
     let nodes = store.chain(row.tip.unwrap(), 0..u32::MAX).unwrap();
     for node in &nodes {
@@ -68,7 +68,7 @@ fn check_stored(store: &dyn Store, body: &str) {
 }
 
 /// Checks that every handle in a body can be recalled from the store.
-fn check_handles_open(engine: &SessionEngine, body: &str) {
+pub(crate) fn check_handles_open(engine: &SessionEngine, body: &str) {
     for word in body.split(|c: char| !c.is_ascii_digit()).filter(|word| word.len() == 6) {
         let opened = engine.recall(&id("s"), word.parse().unwrap(), &Extent::Whole);
         assert!(opened.is_ok_and(|content| !content.is_empty()), "{word}");

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use fanfold_engine::store_message;
+use fanfold_store::StoreError;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use tower::ServiceExt as _;
 
 use crate::error_reply::{ErrorReply, json_response};
+use crate::meter::{Status, StoreOutage};
 use crate::shared::Shared;
 
 const PREFIX: &str = "/fanfold/";
@@ -39,7 +42,7 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request) -> Response {
     match path {
         HEALTH => json_response(StatusCode::OK, &json!({ "ok": true, "version": env!("CARGO_PKG_VERSION") })),
         "/fanfold/ready" => ready(shared).await,
-        "/fanfold/status" => match serde_json::to_value(shared.meter.status()) {
+        "/fanfold/status" => match serde_json::to_value(status(&shared)) {
             Ok(status) => json_response(StatusCode::OK, &status),
             Err(_) => {
                 let message = "the status could not be written";
@@ -59,6 +62,18 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request) -> Response {
     }
 }
 
+/// The counts, and the outage of the store if there is one.
+fn status(shared: &Shared) -> Status {
+    let store = shared.engine.outage().map(|outage| StoreOutage {
+        error: store_message(&StoreError::Unavailable(outage.error)),
+        since: outage.since.to_string(),
+        sessions: outage.n_sessions as u64,
+        messages: outage.n_messages as u64,
+        dropped: outage.n_dropped as u64,
+    });
+    Status { store, ..shared.meter.status() }
+}
+
 /// Returns whether the store works, or returns an error message.
 pub(crate) async fn is_ready(shared: &Shared) -> Result<(), String> {
     let engine = Arc::clone(&shared.engine);
@@ -74,7 +89,7 @@ async fn ready(shared: Arc<Shared>) -> Response {
     match is_ready(&shared).await {
         Ok(()) => json_response(StatusCode::OK, &json!({ "ready": true })),
         Err(why) => {
-            let hint = "requests are forwarded unfolded until the store works again";
+            let hint = "requests are folded in memory, and stored when the store works again";
             let status = json!({ "ready": false, "why": why, "hint": hint });
             json_response(StatusCode::SERVICE_UNAVAILABLE, &status)
         }

@@ -28,7 +28,9 @@ pub use fold_snapshot::FoldSnapshot;
 pub use redact::{shown_headers, shown_path};
 pub use request::{RequestInfo, RequestMeter};
 pub use status::client::{StatusClient, StatusError};
-pub use status::{Dollars, FoldTotals, ModelStatus, SessionStatus, Status, TokenTotals, Totals, dollars};
+pub use status::{
+    Dollars, FoldTotals, ModelStatus, SessionStatus, Status, StoreOutage, TokenTotals, Totals, dollars,
+};
 pub use summaries::{SummaryTotals, Writer};
 
 use export::exporter::Exporter;

@@ -147,10 +147,6 @@ impl FoldRun<'_> {
             tracing::warn!(why, "body sent unchanged: no fold settings for the model");
             BypassReason::Terms
         })?;
-        let engine = engine.map_err(|why| {
-            tracing::warn!(why, "body sent unchanged: the store could not be opened");
-            BypassReason::Store
-        })?;
         let limit = attempt.reported_limit.filter(|limit| *limit >= MIN_WINDOW);
         if let Some(limit) = limit
             && let Err(error) =
@@ -197,6 +193,7 @@ impl FoldRun<'_> {
             return Ok(self.unchanged(trouble, session.id, &answer, &terms));
         }
         self.context.engine.report(None);
+        self.context.engine.log_outage(engine);
         // Requests without tools, for a title for example, start no subagents.
         if has_tools {
             self.context.subagents.insert(&conversation.caller, &session.id);
@@ -330,7 +327,7 @@ impl FoldRun<'_> {
     fn parent(&self, engine: &SessionEngine, is_new: bool) -> Result<Option<SessionId>, StoreError> {
         let parent = self.context.subagents.parent(&self.conversation.caller).filter(|_| is_new);
         let Some(parent) = parent else { return Ok(None) };
-        Ok(engine.store().session(&parent)?.map(|row| row.id))
+        Ok(if engine.is_new(&parent)? { None } else { Some(parent) })
     }
 
     /// Logs why a body is sent unchanged. Errors may quote the body, so only sizes and errors of the store are logged.
@@ -391,7 +388,7 @@ fn find_session(
         return Ok((FoundSession { id, is_new, with_recalls: found.with_recalls }, found.incoming));
     };
     let id = SessionId(name.clone());
-    let is_new = engine.store().session(&id)?.is_none();
+    let is_new = engine.is_new(&id)?;
     let with_recalls = match is_new {
         true => None,
         false => engine.insert_hidden_recalls(&id, parsed.text(), parsed.format())?,

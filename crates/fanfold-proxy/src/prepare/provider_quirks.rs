@@ -178,7 +178,7 @@ pub(crate) async fn reshape(
 ) -> Option<PreparedBody> {
     let (engine, for_thread) = (Arc::clone(&shared.engine), Arc::clone(conversation));
     let refused_body = refused.clone();
-    let work = move || resend(&*engine.get().ok()?, &for_thread, &refused_body, form.body_form());
+    let work = move || resend(&engine.get(), &for_thread, &refused_body, form.body_form());
     let work = shared.fold_slots.run(conversation.size(), work);
     let resend = tokio::time::timeout(shared.limits.deadline, work).await.ok().and_then(Result::ok).flatten();
     let again = PreparedBody { form, snapshot: None, timings: Vec::new(), ..refused.clone() };

@@ -135,10 +135,7 @@ fn decode_blocking(
 
 /// Parses a body; a cached session saves parsing its beginning again.
 fn parse(shared: &Shared, text: &str, format: Format) -> Result<Incoming, DecodeError> {
-    match shared.engine.get() {
-        Ok(engine) => engine.open(text, format),
-        Err(_) => Incoming::open(text, Some(format)),
-    }
+    shared.engine.get().open(text, format)
 }
 
 impl From<EncodingError> for BypassReason {

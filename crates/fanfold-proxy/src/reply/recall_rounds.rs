@@ -285,9 +285,9 @@ impl RecallRounds {
         work: impl FnOnce(&Arc<SessionEngine>) -> T + Send + 'static,
     ) -> Option<T> {
         let engine = Arc::clone(&self.call.shared.engine);
-        let work = tokio::task::spawn_blocking(move || Some(work(&engine.get().ok()?)));
+        let work = tokio::task::spawn_blocking(move || work(&engine.get()));
         let result = tokio::time::timeout(self.call.shared.limits.deadline, work).await;
-        result.ok().and_then(Result::ok).flatten()
+        result.ok().and_then(Result::ok)
     }
 
     async fn originals(&mut self, wanted: Vec<RecallRequest>) -> Vec<String> {

@@ -56,8 +56,7 @@ impl UsageReport {
         };
         let engine = Arc::clone(&self.shared.engine);
         self.shared.tasks.spawn_blocking(move || {
-            let Ok(engine) = engine.get() else { return };
-            if let Err(error) = engine.record_usage(&session, counted, &usage) {
+            if let Err(error) = engine.get().record_usage(&session, counted, &usage) {
                 tracing::debug!(%session, %error, "the usage of a request could not be recorded");
             }
         });

@@ -166,8 +166,7 @@ impl Sender<'_> {
         let shared = &self.call.shared;
         let engine = Arc::clone(&shared.engine);
         let work = shared.tasks.spawn_blocking(move || {
-            let Ok(engine) = engine.get() else { return };
-            if let Err(error) = update(&engine, &session) {
+            if let Err(error) = update(&engine.get(), &session) {
                 tracing::debug!(%session, %error, "a session could not be updated");
             }
         });

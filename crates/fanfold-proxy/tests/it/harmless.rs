@@ -117,20 +117,69 @@ async fn an_emptied_store_is_not_reported_as_ready_before_it_is_opened_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_store_delays_nothing_and_is_used_when_it_returns() {
+async fn a_missing_store_does_not_turn_folding_off_and_gets_what_waited_when_it_returns() {
     let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
-    let body = chat(&long_chat(12));
-    assert_eq!(outcome(&stage.chat(&body).await), "folded");
+    let messages = long_chat(12);
+    assert_eq!(outcome(&stage.chat(&chat(&messages[..20])).await), "folded");
     let folder = stage.host.file.parent().unwrap().to_owned();
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "a file where the folder was").unwrap();
-    assert_forwarded_unchanged(&stage, &body, "store").await;
+    let response = stage.chat(&chat(&messages)).await;
+    assert_eq!(outcome(&response), "folded");
+    let session = fanfold_store::SessionId(crate::setting::session(&response));
     let (status, told) = readiness(&stage).await;
     assert_eq!((status, told["ready"].as_bool()), (503, Some(false)), "{told}");
     assert!(told["why"].as_str().unwrap().contains("s.db"), "{told}");
+    let store = waiting(&stage).await;
+    assert_eq!(
+        (&store["sessions"], &store["messages"]),
+        (&1.into(), &(messages.len() - 20).into()),
+        "{store}"
+    );
+    assert!(store["error"].as_str().unwrap().contains("s.db"), "{store}");
     std::fs::remove_file(&folder).unwrap();
-    // The store is opened again only after a pause, so that a missing store delays no request.
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    until_stored(&stage).await;
     assert_eq!(readiness(&stage).await.0, 200);
-    assert_eq!(outcome(&stage.chat(&body).await), "folded");
+    let engine = fanfold_proxy::Host::open(&*stage.host).unwrap();
+    let row = engine.row(&session).unwrap();
+    assert_eq!(row.n_messages as usize, messages.len());
+    let (n_handles, broken) = engine.check_handles(&session).unwrap();
+    assert!(n_handles > 0 && broken.is_empty(), "{n_handles} {broken:?}");
+    assert_eq!(outcome(&stage.chat(&chat(&messages)).await), "folded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_replaced_by_garbage_does_not_turn_folding_off() {
+    for garbage in [&b"this is no database, and it is long enough to be read as one"[..], &[0xff; 20_000]] {
+        let stage = Stage::new(StageOptions { window: 500, ..StageOptions::default() }).await;
+        let messages = long_chat(12);
+        let first = stage.chat(&chat(&messages[..20])).await;
+        let file = &stage.host.file;
+        for ending in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{}{ending}", file.display()));
+        }
+        std::fs::write(file, garbage).unwrap();
+        let second = stage.chat(&chat(&messages)).await;
+        assert_eq!((outcome(&first).as_str(), outcome(&second).as_str()), ("folded", "folded"));
+        assert_eq!(crate::setting::session(&first), crate::setting::session(&second));
+        std::fs::remove_file(file).unwrap();
+        until_stored(&stage).await;
+        assert_eq!(readiness(&stage).await.0, 200);
+    }
+}
+
+/// The outage in the status.
+async fn waiting(stage: &Stage) -> Value {
+    let response = stage.client.get(stage.url("/fanfold/status")).send().await.unwrap();
+    json_of(response).await["store"].clone()
+}
+
+/// Waits until nothing waits in memory.
+async fn until_stored(stage: &Stage) {
+    let stored = async {
+        while !waiting(stage).await.is_null() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), stored).await.unwrap();
 }

@@ -26,6 +26,9 @@ const MAX_IDLE_CONNECTIONS: usize = 8;
 /// The pauses grow, so that a server has about half a minute to restart.
 const RETRY: RetryPolicy = RetryPolicy { tries: 15, pause_ms: 20..151, n_doublings: 5 };
 
+/// For callers with a deadline.
+const PROMPT_RETRY: RetryPolicy = RetryPolicy { tries: 4, pause_ms: 20..151, n_doublings: 5 };
+
 /// A store in a PostgreSQL database.
 pub(crate) struct PostgresStore {
     config: Config,
@@ -45,7 +48,9 @@ impl PostgresStore {
             PostgresStore { config, mode, idle: Mutex::new(Vec::new()), backlog: IndexBacklog::default() };
         let mut connection = connect::connect(&store.config)?;
         match mode {
-            OpenMode::Write => RETRY.retry_while_busy(|| connect::migrate(&mut connection.client))?,
+            OpenMode::Write | OpenMode::WritePromptly => {
+                store.retry_policy().retry_while_busy(|| connect::migrate(&mut connection.client))?;
+            }
             OpenMode::Read => {
                 let found = connect::version(&mut connection.client)?;
                 if found == 0 {
@@ -59,6 +64,10 @@ impl PostgresStore {
         }
         store.checkin(connection);
         Ok(store)
+    }
+
+    fn retry_policy(&self) -> &'static RetryPolicy {
+        if self.mode == OpenMode::WritePromptly { &PROMPT_RETRY } else { &RETRY }
     }
 
     fn checkout(&self) -> Result<PgConnection, StoreError> {
@@ -114,7 +123,7 @@ impl PostgresStore {
 
     /// Repeats an attempt on a connection that works. Fails if the server cannot be reached for too long.
     fn retry<T>(&self, mut work: impl FnMut(&mut PgConnection) -> AttemptResult<T>) -> Result<T, StoreError> {
-        RETRY.retry(|| {
+        self.retry_policy().retry(|| {
             let mut connection = match self.checkout() {
                 Ok(connection) => connection,
                 Err(error) => return AttemptResult::Retry(error),
@@ -139,7 +148,7 @@ impl PostgresStore {
 
     /// Asks the server on a new connection whether a transaction was committed.
     fn was_committed(&self, transaction: i64) -> Result<bool, StoreError> {
-        RETRY.retry_while_busy(|| {
+        self.retry_policy().retry_while_busy(|| {
             // Retry after any error, because the server may be restarting.
             let mut connection = connect::connect(&self.config).map_err(|_| StoreError::Busy { tries: 1 })?;
             let rows = connection.query("SELECT txid_status($1)", &[SqlValue::Int(transaction)]);
@@ -167,7 +176,7 @@ impl SqlStore for PostgresStore {
     const INDEX: &'static dyn Index = &PostgresIndex;
 
     fn is_writable(&self) -> bool {
-        self.mode == OpenMode::Write
+        self.mode != OpenMode::Read
     }
 
     fn backlog(&self) -> &IndexBacklog {

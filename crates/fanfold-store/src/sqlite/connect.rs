@@ -26,6 +26,8 @@ pub(super) enum Access {
     Read,
     /// For reading a file in a read-only folder, where no process can be writing to it.
     Immutable,
+    /// For reading alone, with the index of the log in memory instead of a file.
+    Alone,
     /// For reading and writing a database in memory, which is lost when its only connection is closed.
     Memory,
 }
@@ -62,12 +64,16 @@ pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
 
 /// Determines how to read a file. A leftover log must be read, too, which requires creating a `-shm` file.
 pub(super) fn read_access(path: &Path) -> Access {
-    let has_log = sibling(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
     let is_folder_writable = path.parent().is_some_and(|folder| {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         folder.metadata().is_ok_and(|folder| !folder.permissions().readonly())
     });
-    if has_log || is_folder_writable { Access::Read } else { Access::Immutable }
+    if has_log(path) || is_folder_writable { Access::Read } else { Access::Immutable }
+}
+
+/// True if the newest changes are in a log.
+fn has_log(path: &Path) -> bool {
+    sibling(path, "-wal").metadata().is_ok_and(|log| log.len() > 0)
 }
 
 /// Returns the path with an ending appended to its file name.
@@ -105,14 +111,51 @@ pub(super) fn open_exclusive(path: &Path, wait: Duration) -> Result<Connection, 
     Ok(connection)
 }
 
-/// Opens a connection for reading.
-pub(super) fn open_reader(path: &Path, access: Access, wait: Duration) -> Result<Connection, StoreError> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+/// Opens a connection for reading. Returns also whether it may stay open: not if it reads without the files that other
+/// processes need to see it, because the disk is full or cannot be written.
+pub(super) fn open_reader(
+    path: &Path,
+    access: Access,
+    wait: Duration,
+) -> Result<(Connection, bool), StoreError> {
+    let error = match open_reader_with(path, access, wait) {
+        Err(error @ (StoreError::DiskFull | StoreError::Other(_))) if access != Access::Immutable => error,
+        opened => return opened.map(|connection| (connection, true)),
+    };
+    // Without a log, the file is complete. With one, only a reader of the log sees all of it.
+    let access = if has_log(path) { Access::Alone } else { Access::Immutable };
+    match open_reader_with(path, access, wait) {
+        Ok(connection) => Ok((connection, false)),
+        Err(_) if access == Access::Alone && path.exists() => Err(unread_log(path, &error)),
+        Err(_) => Err(error),
+    }
+}
+
+/// Explains that a log cannot be read where it is.
+fn unread_log(path: &Path, error: &StoreError) -> StoreError {
+    let text = error.to_string();
+    let text = text.split("\n\nhint:").next().unwrap_or_default();
+    let log = sibling(path, "-wal");
+    let hint = "copy both files to a folder that you can write to, and use the copy (--store FILE)";
+    StoreError::Other(
+        format!("{text}; its newest changes in {} cannot be read there\n\nhint: {hint}", log.display())
+            .into(),
+    )
+}
+
+fn open_reader_with(path: &Path, access: Access, wait: Duration) -> Result<Connection, StoreError> {
+    let mode = match access {
+        Access::Alone => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        _ => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
+    let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let end = if access == Access::Immutable { "?immutable=1" } else { "" };
     let mut connection =
         Connection::open_with_flags(format!("file:{name}{end}"), flags).map_err(error::convert)?;
+    if access == Access::Alone {
+        read_alone(&connection).map_err(error::convert)?;
+    }
     configure(&mut connection, wait).map_err(error::convert)?;
     let found = version(&connection)?;
     match file_owner(&connection)? {
@@ -124,6 +167,14 @@ pub(super) fn open_reader(path: &Path, access: Access, wait: Duration) -> Result
         return Err(StoreError::TooOld { found, known: schema::newest_version(schema::SQLITE) });
     }
     Ok(connection)
+}
+
+/// Lets a connection read the log without other files, and leave it as it is when it is closed.
+fn read_alone(connection: &Connection) -> rusqlite::Result<()> {
+    // Must be set before the file is first read, because then the log is opened in shared mode.
+    connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "query_only", true)
 }
 
 fn configure(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {

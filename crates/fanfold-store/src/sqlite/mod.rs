@@ -43,6 +43,13 @@ impl Default for BusyPolicy {
     }
 }
 
+impl BusyPolicy {
+    /// The policy of a caller with a deadline.
+    pub(crate) fn prompt() -> BusyPolicy {
+        BusyPolicy { tries: 3, wait: Duration::from_millis(300), ..BusyPolicy::default() }
+    }
+}
+
 /// The maximum number of idle reading connections.
 const MAX_IDLE_READERS: usize = 8;
 
@@ -82,9 +89,11 @@ impl SqliteStore {
         let path = connect::database_file(path);
         let access = connect::read_access(&path);
         let store = SqliteStore::new(path, access, BusyPolicy::default());
-        let reader = store
+        let (reader, may_stay) = store
             .retry_while_busy(|| connect::open_reader(&store.path, store.access, store.busy_policy.wait))?;
-        store.return_reader(reader);
+        if may_stay {
+            store.return_reader(reader);
+        }
         Ok(store)
     }
 
@@ -148,12 +157,12 @@ impl SqliteStore {
         }
         self.retry_while_busy(|| {
             let pooled = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let connection = match pooled {
-                Some(connection) => connection,
+            let (connection, may_stay) = match pooled {
+                Some(connection) => (connection, true),
                 None => connect::open_reader(&self.path, self.access, self.busy_policy.wait)?,
             };
             let result = transaction(&connection, "BEGIN", &mut work);
-            if !matches!(result, Err(StoreError::Other(_) | StoreError::Corrupt(_))) {
+            if may_stay && !matches!(result, Err(StoreError::Other(_) | StoreError::Corrupt(_))) {
                 self.return_reader(connection);
             }
             result

@@ -14,6 +14,12 @@ macro_rules! every_store {
                 super::$name(&fanfold_store::SqliteStore::open(folder.path()).unwrap());
             })*
         }
+        mod fallback {
+            $(#[test] fn $name() {
+                let database = std::sync::Arc::new(fanfold_store::SqliteStore::in_memory());
+                super::$name(&fanfold_store::FallbackStore::new(Ok(database)));
+            })*
+        }
         mod postgres {
             $(#[test] fn $name() {
                 let Some(database) = crate::cluster::database() else { return };
@@ -34,6 +40,9 @@ mod doctor; //             consistency checks and repairs
 mod corrupt_file; //       SQLite files with corrupt pages
 mod page_loss; //          every page lost once, cut files, damaged headers
 mod sqlite; //             tests of SQLite only
+mod fallback; //           sessions in memory while their database fails
+mod small_disk; //         a file system that tests fill
+mod unwritable_disk; //    full and read-only disks
 mod migration; //        stores of earlier schema versions
 mod writer_process; //     a program that writes until it is killed
 mod crash; //              acknowledged batches survive crashes

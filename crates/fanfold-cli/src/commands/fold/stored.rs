@@ -1,7 +1,10 @@
 //! `fanfold fold --session`: folds a conversation into a stored session.
 
 use fanfold_core::{Engine, Feedback, Notice, new_pressure_level};
-use fanfold_engine::{FoldOptions, FoldOutcome, RequestError, RequestInput, RequestOutcome};
+use fanfold_engine::{
+    FoldOptions, FoldOutcome, RequestError, RequestInput, RequestOutcome, store_hint, store_message,
+};
+use fanfold_store::StoreError;
 use fanfold_wire::Repair;
 use serde_json::json;
 
@@ -11,7 +14,7 @@ use super::{FoldArgs, check_outputs, explain_notices, report_shortened, write, w
 use crate::commands::conversation::{BodyState, check_pins, check_roles, report_repairs};
 use crate::commands::stored_session;
 use crate::failure::{Failure, Result, not_decoded};
-use crate::files::{input, output};
+use crate::files::input;
 use crate::report::{receipt_json, receipt_text, size_chart};
 use crate::settings::Options;
 use crate::setup::terms;
@@ -24,10 +27,7 @@ pub(super) fn run(args: &FoldArgs, name: &str, options: &Options, reporter: Repo
     for path in args.output.iter().chain(&args.receipt) {
         store::refuse_to_overwrite(options, path)?;
     }
-    let target = match Target::open(args, name, options, reporter)? {
-        Ok(target) => target,
-        Err(failure) => return write_unchanged(args, &failure, reporter),
-    };
+    let target = Target::open(args, name, options, reporter)?;
     let (body, source) = match &args.file {
         None => (target.engine.body(&target.id)?, target.id.to_string()),
         Some(path) => {
@@ -42,6 +42,7 @@ pub(super) fn run(args: &FoldArgs, name: &str, options: &Options, reporter: Repo
     };
     report_repairs(&repairs, state, reporter);
     report(&target, args, &answer, summary.as_ref(), reporter)?;
+    report_outage(&target, options, reporter)?;
     if !args.json {
         return if args.dry_run { Ok(()) } else { write(args, &answer.body) };
     }
@@ -56,19 +57,18 @@ pub(super) fn run(args: &FoldArgs, name: &str, options: &Options, reporter: Repo
     write_json(args, &report)
 }
 
-/// Writes the conversation unchanged if the store cannot be used, because a client may be waiting for it.
-fn write_unchanged(args: &FoldArgs, failure: &Failure, reporter: Reporter) -> Result<()> {
-    let hint = failure.hint().unwrap_or_default();
-    let Some(path) = args.file.as_ref().filter(|_| !args.dry_run) else {
-        return Err(Failure::new(failure.to_string(), hint));
-    };
-    let body = input::read(path, reporter)?.text;
-    reporter
-        .warn(&format!("{failure}: nothing is stored, and the conversation is written unchanged. {hint}"));
-    match &args.output {
-        Some(path) => output::write_file(path, body.as_bytes()),
-        None => terminal::print_body(&body),
-    }
+/// Warns if the store cannot be used, with the next step.
+fn report_outage(target: &Target, options: &Options, reporter: Reporter) -> Result<()> {
+    let Some(outage) = target.engine.outage() else { return Ok(()) };
+    let error = StoreError::Unavailable(outage.error);
+    let (message, hint) = (store_message(&error), store_hint(&error));
+    let address = store::address(options)?;
+    let address = store::without_password(&address);
+    let name = if message.contains(&address) { String::new() } else { format!("the store {address}: ") };
+    reporter.warn(&format!(
+        "{name}{message}: the conversation is folded, but not stored, so its folds cannot be recalled later. {hint}"
+    ));
+    Ok(())
 }
 
 /// Folds the body in the session, with a summary if one is requested.

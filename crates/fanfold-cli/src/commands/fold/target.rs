@@ -17,35 +17,44 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Opens the session of a name. The inner error means that the store cannot be used, which need not stop the
-    /// caller.
-    pub(super) fn open(
-        args: &FoldArgs,
-        name: &str,
-        options: &Options,
-        reporter: Reporter,
-    ) -> Result<Result<Target>> {
+    /// Opens the session of a name. A conversation from a file is folded in memory if the store cannot be used, because
+    /// a client may be waiting for it.
+    pub(super) fn open(args: &FoldArgs, name: &str, options: &Options, reporter: Reporter) -> Result<Target> {
         // An invalid profile name is not a failure of the store.
         store::address(options)?;
-        let opened = match args.dry_run {
-            true if !store::exists(options)? => {
-                let id = SessionId(name.to_owned());
-                return Ok(Ok(Target { engine: store::copy_in_memory(None, &id)?, id }));
-            }
-            true => store::open_read_only(options),
-            false => store::open(options),
-        };
-        let engine = match opened {
-            Ok(engine) => engine,
-            Err(failure) => return Ok(Err(failure)),
+        if args.dry_run {
+            return Target::open_copy(name, options, reporter);
+        }
+        let engine = match store::open(options) {
+            Ok(engine) => engine.continuing_in_memory(),
+            // A stored session is continued if it can be read.
+            Err(failure) if args.file.is_some() => match store::open_read_only(options) {
+                Ok(reading) => reading.without_writing(&failure.to_store_error()),
+                Err(_) => store::without_store(&failure),
+            },
+            Err(failure) => return Err(failure),
         };
         let id = match session_to_fold(&engine, name, reporter) {
-            Ok(id) => id,
-            Err(OpError::Store(error)) => return Ok(Err(error.into())),
-            Err(error) => return Err(error.into()),
+            Err(OpError::Store(error)) if error.is_outage() && args.file.is_some() => match name {
+                "new" => engine.new_id(),
+                name => SessionId(name.to_owned()),
+            },
+            id => id?,
         };
-        let engine = if args.dry_run { store::copy_in_memory(Some(&engine), &id)? } else { engine };
-        Ok(Ok(Target { engine, id }))
+        // While the store cannot be read, this makes the session a new one in memory.
+        engine.is_new(&id)?;
+        Ok(Target { engine, id })
+    }
+
+    /// A copy of a session in memory.
+    fn open_copy(name: &str, options: &Options, reporter: Reporter) -> Result<Target> {
+        if !store::exists(options)? {
+            let id = SessionId(name.to_owned());
+            return Ok(Target { engine: store::copy_in_memory(None, &id)?, id });
+        }
+        let engine = store::open_read_only(options)?;
+        let id = session_to_fold(&engine, name, reporter)?;
+        Ok(Target { engine: store::copy_in_memory(Some(&engine), &id)?, id })
     }
 
     /// Refuses a conversation that shares no message with the session, because it would replace the session's messages.

@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
-use fanfold_engine::Mode;
+use fanfold_engine::{Mode, store_message};
 use fanfold_mcp::{AccessRules, Server as McpServer, ServerSettings, http_service};
 use fanfold_memory::EventCallback;
 use fanfold_proxy::meter::{Collector, Meter};
 use fanfold_proxy::{Config, Limits, ProxyMemory, Recall, Running, ServeError, Token, serve};
+use fanfold_store::StoreError;
 use tokio::runtime::Runtime;
 
 use self::addresses::SelectedUpstreams;
@@ -185,7 +186,7 @@ async fn serve_until_end(
         reporter.warn(&warning);
     }
     if let Err(why) = running.is_ready().await {
-        reporter.warn(&format!("{why}; until the store can be used, requests are sent unchanged"));
+        reporter.warn(&format!("{why}; until the store can be used, requests are folded in memory"));
     }
     let code = match args.command.split_first() {
         Some((program, arguments)) => {
@@ -199,6 +200,13 @@ async fn serve_until_end(
     };
     // A client that was started here has closed its connections.
     stop(&running, args.command.is_empty(), &mut signals, reporter).await;
+    if let Some(outage) = running.outage().filter(|outage| outage.n_messages > 0) {
+        let messages = count(outage.n_messages, "message");
+        reporter.warn(&format!(
+            "{messages} could not be stored: {}",
+            store_message(&StoreError::Unavailable(outage.error))
+        ));
+    }
     if let Some(proxy_memory) = proxy_memory {
         flush_memory(proxy_memory, reporter).await;
     }

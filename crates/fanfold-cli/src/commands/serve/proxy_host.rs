@@ -62,7 +62,7 @@ impl ProxyHost {
 
 impl Host for ProxyHost {
     fn open(&self) -> Result<SessionEngine, StoreError> {
-        let store = open(&self.address, OpenMode::Write)?;
+        let store = open(&self.address, OpenMode::WritePromptly)?;
         Ok(SessionEngine::new(Arc::from(store), Arc::new(MachineClock)))
     }
 

@@ -33,6 +33,24 @@ pub struct Status {
     pub models: Vec<ModelStatus>,
     /// The sessions used last, at most 300, newest first.
     pub sessions: Vec<SessionStatus>,
+    /// Present while the store is unavailable and sessions are in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreOutage>,
+}
+
+/// Why the store is unavailable, and how much waits in memory to be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoreOutage {
+    /// The error of the store.
+    pub error: String,
+    /// When it was first seen, in UTC.
+    pub since: String,
+    /// The sessions in memory.
+    pub sessions: u64,
+    /// The messages that the store does not have yet.
+    pub messages: u64,
+    /// Sessions that were dropped from memory before they could be stored, because too much waited.
+    pub dropped: u64,
 }
 
 /// Totals of all requests.
@@ -237,6 +255,7 @@ impl Status {
             },
             models: book.families.iter().map(model).collect(),
             sessions: book.sessions.by_use().into_iter().map(session).collect(),
+            store: None,
         }
     }
 }
