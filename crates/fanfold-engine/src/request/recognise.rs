@@ -125,12 +125,7 @@ impl SessionEngine {
             return Ok((SessionMatch::New, Vec::new()));
         }
         let (ids, n_likely) = self.ids_in(incoming);
-        let (n_common, owners) = self.longest_match(&ids, n_likely)?;
-        let format = incoming.format().to_string();
-        let mut rows = Vec::new();
-        for owner in owners {
-            rows.extend(self.store.session(&owner)?.filter(|row| row.format == format));
-        }
+        let (n_common, rows) = self.sessions_with(&ids, n_likely, incoming.format())?;
         let has_more = n_common < incoming.n_messages();
         let recalls = if has_more { self.hidden_recalls_of_all(&rows)? } else { Vec::new() };
         let is_reply =
@@ -153,6 +148,34 @@ impl SessionEngine {
             _ => SessionMatch::New,
         };
         Ok((session_match, recalls))
+    }
+
+    /// The number of messages at the beginning of a body that a session has, and the sessions of the format that have
+    /// them.
+    fn sessions_with(
+        &self,
+        ids: &[NodeId],
+        n_likely: usize,
+        format: Format,
+    ) -> Result<(usize, Vec<SessionRow>), StoreError> {
+        let format = format.to_string();
+        let (mut n_common, mut owners) = self.longest_match(ids, n_likely)?;
+        loop {
+            let mut rows = Vec::new();
+            for owner in owners {
+                rows.extend(self.store.session(&owner)?.filter(|row| row.format == format));
+            }
+            let have_more = n_common < ids.len() && rows.iter().any(|row| row.n_messages as usize > n_common);
+            if !have_more {
+                return Ok((n_common, rows));
+            }
+            // An equal request may have stored the other messages in the meantime.
+            let again = self.longest_match(ids, n_common + 1)?;
+            if again.0 <= n_common {
+                return Ok((n_common, rows));
+            }
+            (n_common, owners) = again;
+        }
     }
 
     /// The ids of the messages of a body, and the number of those that a cached session has, which are not hashed

@@ -35,12 +35,22 @@ pub(crate) struct FaultyStore {
     /// True if every lock operation fails.
     pub(crate) has_broken_locks: bool,
     pub(crate) failing: Mutex<Failing>,
+    /// Runs once, before a session is read.
+    pub(crate) before_session: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl FaultyStore {
     pub(crate) fn new(inner: Arc<dyn Store>, fails_at: usize, when: FaultTiming) -> FaultyStore {
         let failing = Mutex::new(Failing::Nothing);
-        FaultyStore { inner, n_calls: AtomicUsize::new(0), fails_at, when, has_broken_locks: false, failing }
+        FaultyStore {
+            inner,
+            n_calls: AtomicUsize::new(0),
+            fails_at,
+            when,
+            has_broken_locks: false,
+            failing,
+            before_session: Mutex::new(None),
+        }
     }
 
     pub(crate) fn fail(&self, failing: Failing) {
@@ -89,6 +99,10 @@ impl Store for FaultyStore {
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>, StoreError> {
+        let hook = self.before_session.lock().unwrap().take();
+        if let Some(hook) = hook {
+            hook();
+        }
         self.call(|store| store.session(id))
     }
 

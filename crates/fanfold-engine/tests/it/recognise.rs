@@ -8,6 +8,7 @@ use fanfold_wire::Format;
 use serde_json::{Value, json};
 
 use crate::cache_marks::{agent_body, agent_messages, marked};
+use crate::faulty_store::{FaultTiming, FaultyStore};
 use crate::setup::{chat, engine_on, long_chat, terms};
 
 /// A client that does not name its sessions.
@@ -214,6 +215,23 @@ fn abandoned_messages_do_not_identify_a_session() {
     // A rotation replaces the session that ended.
     let rotated = client.engine.rotate(&session).unwrap();
     assert_eq!(client.recognise(&chat(&messages[..9])), SessionMatch::Continues(rotated));
+}
+
+#[test]
+fn an_equal_request_in_between_does_not_fork_the_session() {
+    let client = Client::new(Format::Anthropic);
+    let messages = agent_messages(9);
+    let (session, _) = client.send(&agent_body(&marked(&messages[..3])));
+    let body = agent_body(&marked(&messages[..7]));
+    let store = Arc::new(FaultyStore::new(Arc::clone(&client.store), usize::MAX, FaultTiming::Before));
+    let slow = SessionEngine::new(Arc::clone(&store) as Arc<dyn Store>, Arc::new(MachineClock));
+    let (other, same_body, same_session) = (client.restarted(), body.clone(), session.clone());
+    *store.before_session.lock().unwrap() = Some(Box::new(move || {
+        let terms = fanfold_engine::Terms { format: Some(Format::Anthropic), ..terms("fanfold", 400) };
+        let answer = other.request(&RequestInput::new(&same_session, &same_body, &terms, "test"));
+        assert!(answer.is_stored, "{:?}", answer.fold);
+    }));
+    assert_eq!(slow.recognise(&body, Format::Anthropic).unwrap(), SessionMatch::Continues(session));
 }
 
 #[test]
