@@ -1,6 +1,7 @@
 //! While the store fails, requests are folded in memory. What waits there is stored when the store works again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fanfold_core::ProviderUsage;
@@ -284,4 +285,47 @@ fn a_server_that_is_down_does_not_turn_folding_off() {
     let restored = engine.store_waiting().unwrap();
     assert!(restored.error.is_none() && restored.renamed.is_empty(), "{restored:?}");
     check_as_if_nothing_had_failed(&store);
+}
+
+#[test]
+fn sessions_are_stored_while_their_requests_go_on() {
+    let (reference, terms) = (engine(), terms("fanfold", 400));
+    let Fixture { inner, faulty, engine } = healthy();
+    let bodies = beginnings(&chat(&long_chat(26)), 2);
+    let sessions = ["a", "b"];
+    let expected: Vec<String> =
+        bodies.iter().map(|body| request(&reference, "a", body, &terms).body).collect();
+    let is_done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for session in sessions {
+            let (engine, bodies, expected, terms, is_done) = (&engine, &bodies, &expected, &terms, &is_done);
+            scope.spawn(move || {
+                for (body, expected) in bodies.iter().zip(expected) {
+                    let sent = request(engine, session, body, terms);
+                    let is_same = sent.body == *expected;
+                    if !is_same {
+                        is_done.fetch_add(1, Ordering::SeqCst);
+                    }
+                    assert!(is_same, "session {session}: {:?}", sent.fold);
+                }
+                is_done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        scope.spawn(|| {
+            let mut rng = Rng::new(7);
+            while is_done.load(Ordering::SeqCst) < sessions.len() {
+                faulty.fail([Failing::Nothing, Failing::Writes][rng.below(2)]);
+                let renamed = engine.store_waiting().unwrap_or_default().renamed;
+                assert!(renamed.is_empty(), "{renamed:?}");
+            }
+        });
+    });
+    faulty.fail(Failing::Nothing);
+    engine.store_waiting();
+    for session in sessions {
+        let row = inner.session(&id(session)).unwrap().unwrap();
+        assert_eq!((row.n_messages as usize, engine.outage()), (long_chat(26).len(), None));
+        let fresh = engine_on(Arc::clone(&inner));
+        assert_eq!(fresh.check_handles(&id(session)).unwrap().1, Vec::<String>::new());
+    }
 }

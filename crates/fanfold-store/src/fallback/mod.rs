@@ -44,6 +44,8 @@ struct State {
     /// False while the database cannot be read either.
     is_unreadable: bool,
     n_commits: u64,
+    /// Locks in the database by session and holder. True if a lock is over but could not be released.
+    locks: BTreeMap<(SessionId, String), bool>,
     recent: RecentWrites,
     /// Sessions that were dropped from memory without having been stored, and their number during this outage.
     dropped: Vec<SessionId>,

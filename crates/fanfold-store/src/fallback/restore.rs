@@ -15,6 +15,9 @@ use super::{FallbackStore, HeldSession};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// The named value with the time of the last outage.
+const LAST_OUTAGE: &str = "last_outage";
+
 /// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Restored {
@@ -33,18 +36,18 @@ impl FallbackStore {
     /// Stores what waits in memory. Returns nothing if nothing waits, or if another thread is storing it.
     pub fn restore(&self) -> Option<Restored> {
         let _restoring = self.restoring.try_lock().ok()?;
-        let mut waiting: Vec<(SessionId, u64)> = {
+        let (since, mut waiting): (Millis, Vec<(SessionId, u64)>) = {
             let state = self.state();
-            state.outage.as_ref()?;
-            state.sessions.iter().map(|(id, held)| (id.clone(), held.last_commit)).collect()
+            let since = state.outage.as_ref()?.since;
+            (since, state.sessions.iter().map(|(id, held)| (id.clone(), held.last_commit)).collect())
         };
         // A parent was created before its children.
         waiting.sort_by_key(|(id, last_commit)| (self.started_at(id), *last_commit));
-        let mut restored = Restored::default();
+        // A session without commits needs no write, but leaves memory only if the database can be written.
+        let mut restored = Restored { error: self.write_outage(since).err(), ..Restored::default() };
         for (session, _) in waiting {
-            if let Err(error) = self.restore_session(&session, &mut restored) {
-                restored.error = Some(error);
-                break;
+            if restored.error.is_none() {
+                restored.error = self.restore_session(&session, &mut restored).err();
             }
         }
         let error = restored.error.as_ref();
@@ -57,6 +60,12 @@ impl FallbackStore {
             None => {}
         }
         Some(restored)
+    }
+
+    /// Tests whether the database can be written.
+    fn write_outage(&self, since: Millis) -> Result<()> {
+        let ops = vec![Op::SetNamedValue(LAST_OUTAGE.to_owned(), since.0)];
+        self.database()?.commit(&Batch { at: since, expected_tips: Vec::new(), ops }).map(drop)
     }
 
     fn started_at(&self, session: &SessionId) -> Option<Millis> {

@@ -39,9 +39,24 @@ impl FallbackStore {
         if found.is_some() || is_unreadable { Ok(found) } else { in_database(&*self.database()?) }
     }
 
+    /// Releases the locks of a session in the database that could not be released when they should have been.
+    fn release_locks(&self, session: &SessionId) {
+        let locks = self.state().locks.clone();
+        for ((id, holder), _) in locks.iter().filter(|((id, _), is_over)| id == session && **is_over) {
+            // If this fails, so does the next lock.
+            let _ = self.unlock(id, holder);
+        }
+    }
+
     /// The store that has a session.
     fn in_store_of<T>(&self, session: &SessionId, run: impl FnOnce(&dyn Store) -> Result<T>) -> Result<T> {
-        if self.is_held(session) { run(&self.memory) } else { self.in_database(run) }
+        let state = self.state();
+        // The session is not released from memory in between.
+        if state.sessions.contains_key(session) {
+            return run(&self.memory);
+        }
+        drop(state);
+        self.in_database(run)
     }
 }
 
@@ -63,14 +78,18 @@ impl Store for FallbackStore {
     }
 
     fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>> {
-        let held: BTreeSet<SessionId> = self.state().sessions.keys().cloned().collect();
-        if held.is_empty() {
+        let state = self.state();
+        if state.sessions.is_empty() {
+            drop(state);
             return self.in_database(|database| database.sessions(filter));
         }
         let all = SessionFilter { limit: None, offset: 0, ..filter.clone() };
+        let held: BTreeSet<SessionId> = state.sessions.keys().cloned().collect();
+        let in_memory = self.memory.sessions(&all)?;
+        drop(state);
         let mut rows = self.in_database(|database| database.sessions(&all))?;
         rows.retain(|row| !held.contains(&row.id));
-        rows.extend(self.memory.sessions(&all)?);
+        rows.extend(in_memory);
         rows.sort_by_key(|row| Reverse((row.updated_at, row.id.clone())));
         Ok(rows.into_iter().skip(filter.offset).take(filter.limit.unwrap_or(usize::MAX)).collect())
     }
@@ -97,16 +116,17 @@ impl Store for FallbackStore {
             Err(StoreError::NoNode(_)) => Ok(Vec::new()),
             owners => owners,
         };
-        let (held, is_unreadable) = {
-            let state = self.state();
-            (state.sessions.keys().cloned().collect::<BTreeSet<_>>(), state.is_unreadable)
-        };
-        if held.is_empty() {
+        let state = self.state();
+        if state.sessions.is_empty() {
+            drop(state);
             return self.in_database(|database| database.owners(node));
         }
+        let held: BTreeSet<SessionId> = state.sessions.keys().cloned().collect();
+        let (in_memory, is_unreadable) = (owners(&self.memory)?, state.is_unreadable);
+        drop(state);
         let mut found = if is_unreadable { Vec::new() } else { owners(&*self.database()?)? };
         found.retain(|session| !held.contains(session));
-        found.extend(owners(&self.memory)?);
+        found.extend(in_memory);
         Ok(found)
     }
 
@@ -121,14 +141,17 @@ impl Store for FallbackStore {
     }
 
     fn blob(&self, id: BlobId) -> Result<Option<Vec<u8>>> {
-        if let Some(bytes) = self.state().recent.blob(id) {
-            return Ok(Some(bytes.to_vec()));
-        }
         let found = self.look_up(|store| store.blob(id), |store| store.blob(id))?;
-        if let Some(bytes) = &found {
-            self.state().recent.add_blob(id, bytes);
+        let mut state = self.state();
+        match found {
+            Some(bytes) => {
+                state.recent.add_blob(id, &bytes);
+                Ok(Some(bytes))
+            }
+            // A held session may come from another database.
+            None if state.outage.is_some() => Ok(state.recent.blob(id).map(<[u8]>::to_vec)),
+            None => Ok(None),
         }
-        Ok(found)
     }
 
     fn named_value(&self, name: &str) -> Result<Option<i64>> {
@@ -136,11 +159,29 @@ impl Store for FallbackStore {
     }
 
     fn lock(&self, session: &SessionId, holder: &str, lease_ms: i64, now: Millis) -> Result<LockOutcome> {
-        self.in_store_of(session, |store| store.lock(session, holder, lease_ms, now))
+        self.release_locks(session);
+        let is_in_database = !self.is_held(session);
+        let outcome = self.in_store_of(session, |store| store.lock(session, holder, lease_ms, now));
+        // A lock that failed may have been taken.
+        if is_in_database && !matches!(outcome, Ok(LockOutcome::HeldByOther(_))) {
+            self.state().locks.insert((session.clone(), holder.to_owned()), false);
+        }
+        outcome
     }
 
     fn unlock(&self, session: &SessionId, holder: &str) -> Result<()> {
-        self.in_store_of(session, |store| store.unlock(session, holder))
+        // The session may have been taken into memory, or stored, since it was locked.
+        let key = (session.clone(), holder.to_owned());
+        if !self.state().locks.contains_key(&key) {
+            return self.in_store_of(session, |store| store.unlock(session, holder));
+        }
+        let unlocked = self.in_database(|database| database.unlock(session, holder));
+        let mut state = self.state();
+        match unlocked {
+            Ok(()) => drop(state.locks.remove(&key)),
+            Err(_) => drop(state.locks.insert(key, true)),
+        }
+        unlocked
     }
 
     fn collect_garbage(&self) -> Result<u64> {
