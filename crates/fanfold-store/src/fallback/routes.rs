@@ -39,6 +39,18 @@ impl FallbackStore {
         if found.is_some() || is_unreadable { Ok(found) } else { in_database(&*self.database()?) }
     }
 
+    fn look_up_chain(
+        &self,
+        tip: NodeId,
+        read: impl Fn(&dyn Store) -> Result<Vec<Node>>,
+    ) -> Result<Vec<Node>> {
+        let chain = |store: &dyn Store| match read(store) {
+            Err(StoreError::NoNode(_)) => Ok(None),
+            chain => chain.map(Some),
+        };
+        self.look_up(chain, chain)?.ok_or(StoreError::NoNode(tip))
+    }
+
     /// Releases the locks of a session in the database that could not be released when they should have been.
     fn release_locks(&self, session: &SessionId) {
         let locks = self.state().locks.clone();
@@ -95,11 +107,11 @@ impl Store for FallbackStore {
     }
 
     fn chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
-        let chain = |store: &dyn Store| match store.chain(tip, depths.clone()) {
-            Err(StoreError::NoNode(_)) => Ok(None),
-            chain => chain.map(Some),
-        };
-        self.look_up(chain, chain)?.ok_or(StoreError::NoNode(tip))
+        self.look_up_chain(tip, |store| store.chain(tip, depths.clone()))
+    }
+
+    fn readable_chain(&self, tip: NodeId, depths: Range<u32>) -> Result<Vec<Node>> {
+        self.look_up_chain(tip, |store| store.readable_chain(tip, depths.clone()))
     }
 
     fn node(&self, id: NodeId) -> Result<Option<Node>> {
