@@ -21,20 +21,20 @@ fn demo_output() {
         The model's window is 16,000 tokens; 4,000 of them are reserved for its reply.
 
         before  ▒█████████████████████████████████████████████████████████████ 27,327
-        after   ▒█░░░░░░░░░░░░░■■■■■■■■■■ 11,100
+        after   ▒█░░░░░░░░░░░░░■■■■■■■■■■ 11,086
         room                              ▲ 12,000
-                ▒ tools 139  █ verbatim 461  ░ record 6,100  ■ tail 4,400
-        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▆▆▆▆▆▆▇▇▇▅▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▇▇▇▇▇ of 12,000
+                ▒ tools 139  █ verbatim 461  ░ record 6,086  ■ tail 4,400
+        growth  ▁▁▁▁▂▂▂▂▂▃▃▄▄▅▆▆▆▇▇▇▆▆▆▆▆▆▆▇▇▅▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇▅▆▆▆▆▆▆▇▇▇▇▇ of 12,000
         folds                       ▲        ▲                    ▲            3
 
-        fold 3 after entry 53: 12,349 → 7,252 tokens
+        fold 3 after entry 53: 12,287 → 7,238 tokens
           why      the view no longer fitted
           stage    normal
           passes   dedupe           1 folded  −422
-                   digest           1 folded  −4,675
-          rewrote  1,516 of 7,252 tokens, which miss the provider's cache
-          costs    as much as 528 uncached input tokens, for the cache miss
-          won      5,097 tokens of room
+                   digest           1 folded  −4,627
+          rewrote  1,564 of 7,238 tokens, which miss the provider's cache
+          costs    as much as 552 uncached input tokens, for the cache miss
+          won      5,049 tokens of room
 
         a recalled fold, as printed by `fanfold recall FILE #20`
           sent     #20 There it is: at midnight of 29 March it is still +01:00, at 04:1…
